@@ -1,0 +1,34 @@
+//! prep prepares and audits image training sets.
+//!
+//! The house, lowest layer first; a file uses only layers below its own (`tests/it/layers.rs` holds it to that):
+//!
+//! | layer | rooms |
+//! |---|---|
+//! | 0 ground | [`error`], [`fault`], [`names`], [`out`], [`table`] |
+//! | 1 pixels | [`pixels`], [`decode`], [`normal`], [`resize`], [`encode`] |
+//! | 2 samples | [`entry`], [`source`], [`manifest`] |
+//! | 3 engine | [`engine`] |
+//! | 4 jobs | [`shrink`] |
+//! | 5 front | [`cli`] and `main.rs` |
+
+pub mod error;
+pub mod fault;
+pub mod names;
+pub mod out;
+pub mod table;
+
+pub mod decode;
+pub mod encode;
+pub mod normal;
+pub mod pixels;
+pub mod resize;
+
+pub mod entry;
+pub mod manifest;
+pub mod source;
+
+pub mod engine;
+
+pub mod shrink;
+
+pub mod cli;

@@ -1,0 +1,2 @@
+//! The `prep` binary.
+fn main() {}

@@ -1,0 +1,1 @@
+//! One binary of integration tests: each file is a room of them.
