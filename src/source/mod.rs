@@ -1,1 +1,169 @@
-//! (being built)
+//! Which samples there are, and what is said about them: a folder tree, a label table, a list or a manifest becomes one
+//! [`Listing`], sorted by path. Nothing is decoded here, and nothing that was met is dropped without being counted.
+
+mod filter;
+mod finding;
+mod read;
+mod tree;
+mod walk;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use crate::entry::Entry;
+use crate::error::{Error, Result};
+use crate::table::Table;
+
+pub use finding::{Finding, Trouble};
+pub use read::read_file;
+
+use filter::Filter;
+
+/// What the user says about the input.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The label table; without it one that lies at the top of the folder is looked for.
+    pub labels: Option<PathBuf>,
+    /// Look for no table: the folders are the labels, whatever lies beside them.
+    pub folders_only: bool,
+    /// The column of paths; without it found by name and content.
+    pub path_col: Option<String>,
+    /// The column of labels; without it found by name and content.
+    pub label_col: Option<String>,
+    /// Take only files that one of these globs names (gitignore rules: without `/` at any depth).
+    pub globs: Vec<String>,
+    /// Leave out what one of these globs names.
+    pub exclude: Vec<String>,
+    /// Take files and folders whose name starts with a dot.
+    pub hidden: bool,
+    /// Take only this part of the split.
+    pub split: Option<String>,
+    /// A list of the files to take; `-` is standard input.
+    pub files_from: Option<PathBuf>,
+    /// Take rows of tables and lists whose path leaves the root.
+    pub allow_outside: bool,
+    /// Look for the files of a table or manifest on disk. Without it the table alone tells what there is.
+    pub files: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            labels: None,
+            folders_only: false,
+            path_col: None,
+            label_col: None,
+            globs: Vec::new(),
+            exclude: Vec::new(),
+            hidden: false,
+            split: None,
+            files_from: None,
+            allow_outside: false,
+            files: true,
+        }
+    }
+}
+
+/// What an input turned out to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A folder whose first level names the classes.
+    Classes,
+    /// A folder with `train`, `val`, `test` above the classes.
+    Splits,
+    /// A folder of images without labels.
+    Flat,
+    /// A label table.
+    Table,
+    /// A list of files.
+    List,
+    /// A manifest that prep wrote.
+    Manifest,
+}
+
+/// All samples of an input.
+#[derive(Debug)]
+pub struct Listing {
+    /// The folder that the paths of the entries are relative to.
+    pub root: PathBuf,
+    /// What the input is.
+    pub kind: Kind,
+    /// Sorted by the bytes of the path, each path once.
+    pub entries: Vec<Entry>,
+    /// In code point order, as torchvision counts them. Class folders without images are among them.
+    pub classes: Vec<String>,
+    /// The table that named the entries, with the user's own columns.
+    pub table: Option<Table>,
+    /// What is odd about the table or the tree, ordered by kind and place.
+    pub findings: Vec<Finding>,
+    /// What was left out without becoming a row.
+    pub ignored: Ignored,
+    /// Sentences for the person: what was understood, and how to say otherwise.
+    pub said: Vec<String>,
+}
+
+/// How many files and folders were left out, and why. A folder counts once, with all that is in it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Ignored {
+    /// `Thumbs.db`, `.DS_Store`, `._*`, `.ipynb_checkpoints`, `__MACOSX`, `@eaDir` …
+    pub junk: usize,
+    /// Names that start with a dot.
+    pub hidden: usize,
+    /// Well-known files that are no pictures, by extension in lower case.
+    pub sidecars: BTreeMap<String, usize>,
+    /// Named by a `.prepignore`.
+    pub by_ignore_file: usize,
+    /// Not wanted by `--glob` or `--exclude`.
+    pub by_glob: usize,
+    /// In another part of the split than asked for.
+    pub other_split: usize,
+}
+
+/// Lists the samples of `input`: a folder, a label table, a manifest, a workspace or one image.
+///
+/// # Errors
+/// Where `input` cannot be read, a table is not usable or names nothing, or an option cannot be meant.
+pub fn open(input: &Path, options: &Options) -> Result<Listing> {
+    let filter = Filter::new(options)?;
+    let mut listing = tree::open(input, &filter)?;
+    if let Some(split) = &options.split {
+        keep_split(&mut listing, split)?;
+    }
+    finish(&mut listing);
+    Ok(listing)
+}
+
+/// Leaves only the entries of one part of the split.
+fn keep_split(listing: &mut Listing, split: &str) -> Result<()> {
+    let parts: BTreeSet<&str> =
+        listing.entries.iter().map(|e| e.split.as_str()).filter(|s| !s.is_empty()).collect();
+    if !parts.contains(split) {
+        let there = match parts.len() {
+            0 => "the input has no split: no train/ val/ test/ folders and no column `split`".to_owned(),
+            _ => format!("the input has {}", finding::quoted(parts.into_iter())),
+        };
+        return Err(Error::Usage(format!("--split {split}: {there}")));
+    }
+    let all = listing.entries.len();
+    listing.entries.retain(|e| e.split == split);
+    listing.ignored.other_split = all - listing.entries.len();
+    Ok(())
+}
+
+/// What holds for every listing: order, classes, and the sentence about what was left out.
+fn finish(listing: &mut Listing) {
+    listing.entries.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+    let mut classes: BTreeSet<&str> = listing.classes.iter().map(String::as_str).collect();
+    for entry in &listing.entries {
+        // Most neighbours share a class.
+        classes.extend(labels(&entry.label));
+    }
+    listing.classes = classes.into_iter().map(str::to_owned).collect();
+    listing.findings.sort();
+    listing.said.extend(listing.ignored.sentence());
+}
+
+/// The labels in the `label` of an entry: none, one, or several joined by `|`.
+pub fn labels(label: &str) -> impl Iterator<Item = &str> {
+    label.split('|').filter(|part| !part.is_empty())
+}

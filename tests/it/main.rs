@@ -1,1 +1,3 @@
 //! One binary of integration tests: each file is a room of them.
+
+mod source_tree;

@@ -1,0 +1,303 @@
+//! The walk below a root: every file once, in one order whatever the disk's, links followed as torchvision's
+//! `ImageFolder` follows them, loops found, nothing opened but folders.
+
+use std::collections::BTreeMap;
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use ignore::gitignore::Gitignore;
+use rustix::fs::{AtFlags, Dir, FileType, OFlags};
+use rustix::io::Errno;
+
+use crate::error::{Error, Result};
+use crate::fault::{Cause, Fault};
+use crate::names;
+
+use super::filter::{Filter, Left, ignore_rules, sidecar_kind};
+use super::read::{fault_of, kind_of, not_regular, open_path};
+use super::{Finding, Ignored, Trouble};
+
+/// The name of the ignore file; `.gitignore` is not asked, since training repositories ignore their images.
+const IGNORE_FILE: &str = ".prepignore";
+
+/// The largest ignore file that is read, in bytes.
+const IGNORE_LIMIT: u64 = 1 << 20;
+
+/// How often one folder may be entered through links: nobody needs more, and folders full of links to each other
+/// would have more paths than stars.
+const ENTRIES_BY_LINK: u32 = 64;
+
+/// A file, or what else ends as a row.
+pub(super) struct Found {
+    /// Below the root, not encoded.
+    pub(super) path: PathBuf,
+    pub(super) bytes: u64,
+    pub(super) fault: Option<Fault>,
+}
+
+/// What a walk met.
+#[derive(Default)]
+pub(super) struct Walked {
+    /// In no promised order.
+    pub(super) files: Vec<Found>,
+    /// The folders of the first two levels, in which classes are looked for.
+    pub(super) folders: Vec<PathBuf>,
+    pub(super) ignored: Ignored,
+    pub(super) findings: Vec<Finding>,
+}
+
+/// A folder that waits for its turn.
+struct Folder {
+    path: PathBuf,
+    depth: usize,
+    by_link: bool,
+}
+
+struct Walk<'a> {
+    root: &'a Path,
+    filter: &'a Filter,
+    out: Walked,
+    waiting: Vec<Folder>,
+    /// Device and inode of the folders above the one at work, outermost first.
+    above: Vec<(u64, u64)>,
+    /// The ignore files that hold, each with the depth and the folder that it lies in.
+    rules: Vec<(usize, PathBuf, Gitignore)>,
+    entered: HashMap<(u64, u64), u32>,
+}
+
+/// Walks everything below the folder `root`.
+///
+/// # Errors
+/// Where `root` itself cannot be read. Trouble below it becomes rows and findings.
+pub(super) fn walk(root: &Path, filter: &Filter) -> Result<Walked> {
+    let mut walk = Walk {
+        root,
+        filter,
+        out: Walked::default(),
+        waiting: vec![Folder { path: PathBuf::new(), depth: 0, by_link: false }],
+        above: Vec::new(),
+        rules: Vec::new(),
+        entered: HashMap::new(),
+    };
+    while let Some(folder) = walk.waiting.pop() {
+        if let Err(errno) = walk.folder(&folder) {
+            if folder.depth == 0 {
+                return Err(Error::read("listing the images", root, errno.into()));
+            }
+            walk.trouble(folder.path, fault_of(errno));
+        }
+    }
+    Ok(walk.out)
+}
+
+impl Walk<'_> {
+    fn folder(&mut self, folder: &Folder) -> Result<(), Errno> {
+        self.above.truncate(folder.depth);
+        self.rules.retain(|(depth, ..)| *depth < folder.depth);
+        let place = if folder.depth == 0 { self.root.to_owned() } else { self.root.join(&folder.path) };
+        let fd = open_path(&place, OFlags::RDONLY | OFlags::DIRECTORY)?;
+        let stat = rustix::fs::fstat(&fd)?;
+        let id = (stat.st_dev, stat.st_ino);
+        if folder.by_link && !self.may_enter(id, &folder.path) {
+            return Ok(());
+        }
+        self.above.push(id);
+        self.ignore_file(&fd, folder);
+        for (name, kind) in names_in(&fd)? {
+            let path = folder.path.join(&name);
+            self.member(&fd, &name, kind, path, folder.depth);
+        }
+        Ok(())
+    }
+
+    fn may_enter(&mut self, id: (u64, u64), path: &Path) -> bool {
+        let why = if self.above.contains(&id) {
+            "a link to a folder that it lies in"
+        } else {
+            let times = self.entered.entry(id).or_default();
+            *times += 1;
+            if *times <= ENTRIES_BY_LINK {
+                return true;
+            }
+            "a link to a folder that was already entered through 64 links"
+        };
+        self.trouble(path.to_owned(), Fault::new(Cause::LinkLoop, why));
+        false
+    }
+
+    /// One name of a folder: a file becomes a row, a folder waits.
+    fn member(&mut self, fd: &OwnedFd, name: &OsStr, kind: FileType, path: PathBuf, depth: usize) {
+        let stat = |flags| rustix::fs::statat(fd, name, flags);
+        let (kind, link, size) = match kind {
+            FileType::Directory => (kind, false, 0),
+            _ => match stat(AtFlags::empty()) {
+                Ok(now) => {
+                    // Some file systems do not tell the kind with the name.
+                    let link = kind == FileType::Symlink
+                        || (kind == FileType::Unknown
+                            && stat(AtFlags::SYMLINK_NOFOLLOW)
+                                .is_ok_and(|s| kind_of(&s) == FileType::Symlink));
+                    (kind_of(&now), link, now.st_size.max(0) as u64)
+                }
+                Err(errno) => return self.unreadable(name, kind, path, errno),
+            },
+        };
+        if kind == FileType::Directory {
+            if let Some(left) = self.filter.leaves_folder(&path) {
+                self.leave(left, name);
+            } else if self.ignores(&path, true) {
+                self.out.ignored.by_ignore_file += 1;
+            } else {
+                if depth < 2 {
+                    self.out.folders.push(path.clone());
+                }
+                self.waiting.push(Folder { path, depth: depth + 1, by_link: link });
+            }
+            return;
+        }
+        if let Some(left) = self.filter.leaves_file(&path) {
+            self.leave(left, name);
+        } else if self.ignores(&path, false) {
+            self.out.ignored.by_ignore_file += 1;
+        } else if kind == FileType::RegularFile {
+            self.out.files.push(Found { path, bytes: size, fault: None });
+        } else {
+            self.trouble(path, not_regular(kind));
+        }
+    }
+
+    /// A name whose file cannot be asked: a link to nothing or to itself, or a folder without permission.
+    fn unreadable(&mut self, name: &OsStr, kind: FileType, path: PathBuf, errno: Errno) {
+        if let Some(left) = self.filter.leaves_file(&path) {
+            return self.leave(left, name);
+        }
+        let fault = match errno {
+            Errno::NOENT | Errno::NOTDIR if kind == FileType::Symlink => {
+                Fault::new(Cause::DanglingLink, "a link to nothing")
+            }
+            errno => fault_of(errno),
+        };
+        self.trouble(path, fault);
+    }
+
+    /// A row that is no picture for a reason of the file system, and the finding that tells it.
+    fn trouble(&mut self, path: PathBuf, fault: Fault) {
+        let kind = match fault.cause {
+            Cause::LinkLoop => Trouble::LinkLoop,
+            Cause::DanglingLink => Trouble::DanglingLink,
+            Cause::NotRegular => Trouble::NotRegular,
+            _ => Trouble::Unreadable,
+        };
+        self.out.findings.push(Finding::new(kind, names::encode(&path), None, fault.detail.clone()));
+        self.out.files.push(Found { path, bytes: 0, fault: Some(fault) });
+    }
+
+    fn leave(&mut self, left: Left, name: &OsStr) {
+        let ignored = &mut self.out.ignored;
+        match left {
+            Left::Junk => ignored.junk += 1,
+            Left::Hidden => ignored.hidden += 1,
+            Left::Glob => ignored.by_glob += 1,
+            Left::Sidecar => *ignored.sidecars.entry(sidecar_kind(name).to_owned()).or_default() += 1,
+        }
+    }
+
+    /// Does an ignore file above say no? The nearest one that has an opinion decides, as in git.
+    fn ignores(&self, path: &Path, is_folder: bool) -> bool {
+        for (_, folder, rules) in self.rules.iter().rev() {
+            let Ok(below) = path.strip_prefix(folder) else { continue };
+            let verdict = rules.matched(below, is_folder);
+            if !verdict.is_none() {
+                return verdict.is_ignore();
+            }
+        }
+        false
+    }
+
+    fn ignore_file(&mut self, fd: &OwnedFd, folder: &Folder) {
+        let path = folder.path.join(IGNORE_FILE);
+        let text = match read_ignore_file(fd) {
+            Ok(Some(text)) => text,
+            Ok(None) => return,
+            Err(why) => {
+                self.out.findings.push(Finding::new(Trouble::IgnoreFile, names::encode(&path), None, why));
+                return;
+            }
+        };
+        let (rules, wrong) = ignore_rules(&text);
+        for (line, why) in wrong {
+            self.out.findings.push(Finding::new(Trouble::IgnoreFile, names::encode(&path), Some(line), why));
+        }
+        self.rules.push((folder.depth, folder.path.clone(), rules));
+    }
+}
+
+fn read_ignore_file(fd: &OwnedFd) -> Result<Option<String>, String> {
+    use std::io::Read;
+    let say = |errno: Errno| crate::error::io_reason(&errno.into());
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = match rustix::fs::openat(fd, IGNORE_FILE, flags, rustix::fs::Mode::empty()) {
+        Ok(file) => file,
+        Err(Errno::NOENT) => return Ok(None),
+        Err(errno) => return Err(say(errno)),
+    };
+    let stat = rustix::fs::fstat(&file).map_err(say)?;
+    if kind_of(&stat) != FileType::RegularFile || stat.st_size as u64 > IGNORE_LIMIT {
+        return Err("no regular file of at most 1 MiB; its rules are not followed".into());
+    }
+    let mut text = Vec::new();
+    let file = std::fs::File::from(file);
+    file.take(IGNORE_LIMIT).read_to_end(&mut text).map_err(|e| crate::error::io_reason(&e))?;
+    Ok(Some(String::from_utf8_lossy(&text).into_owned()))
+}
+
+/// The names in a folder with their kinds as far as the disk tells, in byte order. A folder of the last name comes
+/// first off the stack, so files and folders are reported in one order whatever the disk's.
+fn names_in(fd: &OwnedFd) -> Result<Vec<(OsString, FileType)>, Errno> {
+    let mut names = Vec::new();
+    for member in Dir::read_from(fd)? {
+        let member = member?;
+        let name = member.file_name().to_bytes();
+        if name != b"." && name != b".." {
+            names.push((OsString::from_vec(name.to_vec()), member.file_type()));
+        }
+    }
+    names.sort_unstable_by(|a, b| a.0.as_bytes().cmp(b.0.as_bytes()));
+    Ok(names)
+}
+
+impl Ignored {
+    /// How many files and folders in all.
+    pub fn total(&self) -> usize {
+        let sidecars: usize = self.sidecars.values().sum();
+        self.junk + self.hidden + self.by_ignore_file + self.by_glob + self.other_split + sidecars
+    }
+
+    /// One sentence for the person, or none where nothing was left out.
+    pub fn sentence(&self) -> Option<String> {
+        let mut parts: Vec<String> = Vec::new();
+        let mut part = |n: usize, what: &str| {
+            if n > 0 {
+                parts.push(format!("{n} {what}"));
+            }
+        };
+        part(self.junk, "junk (Thumbs.db and the like)");
+        part(self.hidden, "hidden (-H takes them)");
+        part(self.by_ignore_file, "named in .prepignore");
+        part(self.by_glob, "not wanted by --glob or --exclude");
+        part(self.other_split, "of other splits");
+        part(self.sidecars.values().sum(), &format!("no pictures by their name ({})", kinds(&self.sidecars)));
+        (!parts.is_empty()).then(|| format!("left out: {}", parts.join(", ")))
+    }
+}
+
+/// "csv 2, txt 1", the most frequent first.
+fn kinds(sidecars: &BTreeMap<String, usize>) -> String {
+    let mut kinds: Vec<(&String, &usize)> = sidecars.iter().collect();
+    kinds.sort_by(|a, b| b.1.cmp(a.1).then(a.0.cmp(b.0)));
+    let shown: Vec<String> = kinds.iter().take(5).map(|(kind, n)| format!("{kind} {n}")).collect();
+    shown.join(", ")
+}
