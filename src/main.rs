@@ -1,2 +1,7 @@
 //! The `prep` binary.
-fn main() {}
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    imgprep::cli::main()
+}

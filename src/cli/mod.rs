@@ -1,1 +1,112 @@
-//! (being built)
+//! The command line: what was typed becomes plain options, what came out becomes text. No pixels, no walking.
+
+mod args;
+mod config;
+mod run;
+mod shrink;
+mod terminal;
+mod watch;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+
+use self::args::Global;
+use self::terminal::Terminal;
+use crate::engine::supervise;
+use crate::error::{Error, Result};
+
+/// Prepare and audit image training sets, before anyone rents a GPU.
+#[derive(Parser, Debug)]
+#[command(name = "prep", version, long_version = long_version(), args_override_self = true, disable_help_subcommand = true,
+    max_term_width = 110,
+    after_help = "Exit codes: 0 done; 1 findings, or more bad images than --max-bad allows; 2 wrong usage, \
+        configuration or I/O; 130 interrupted.\nMore about a command: prep COMMAND --help")]
+struct Cli {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// One upright, sRGB, 8-bit copy of every image at training size
+    Shrink(shrink::Args),
+}
+
+impl Command {
+    /// The folder or table that the command is about: `prep.toml` is looked for above it.
+    fn input(&self) -> &std::path::Path {
+        match self {
+            Self::Shrink(args) => &args.input.input,
+        }
+    }
+
+    /// Does it decode, so that a crash of a decoder must be survived? Then: the seconds a file may take, and whether
+    /// standard input must be kept for a restart.
+    fn supervised(&self) -> Option<(std::time::Duration, bool)> {
+        match self {
+            Self::Shrink(args) => {
+                Some((args.input.max_time(), args.input.reads_stdin()))
+            }
+        }
+    }
+}
+
+fn long_version() -> String {
+    format!("{}\nJPEG: {}\nother formats: PNG, WebP, TIFF, BMP, GIF, PNM, QOI, ICO, TGA", env!("CARGO_PKG_VERSION"), crate::decode::jpeg_engine())
+}
+
+/// Runs what was typed and gives the exit code.
+pub fn main() -> ExitCode {
+    let typed: Vec<std::ffi::OsString> = std::env::args_os().collect();
+    let cli = match parse(typed) {
+        Ok(cli) => cli,
+        Err(Refused::Clap(e)) => {
+            let _ = e.print();
+            return ExitCode::from(u8::try_from(e.exit_code()).unwrap_or(2));
+        }
+        Err(Refused::Config(e)) => {
+            Terminal::plain().error(&e);
+            return ExitCode::from(e.exit_code());
+        }
+    };
+    let terminal = Terminal::new(&cli.global);
+    match dispatch(&cli, &terminal) {
+        Ok(code) => ExitCode::from(code),
+        Err(e) => {
+            terminal.error(&e);
+            ExitCode::from(e.exit_code())
+        }
+    }
+}
+
+enum Refused {
+    Clap(clap::Error),
+    Config(Error),
+}
+
+/// Parses twice: the first time to learn where `prep.toml` may be, the second with what it says put before what was
+/// typed, so that what was typed wins.
+fn parse(typed: Vec<std::ffi::OsString>) -> std::result::Result<Cli, Refused> {
+    let parse = |words: &[std::ffi::OsString]| {
+        let matches = Cli::command().try_get_matches_from(words)?;
+        Cli::from_arg_matches(&matches)
+    };
+    let first = parse(&typed).map_err(Refused::Clap)?;
+    let found = config::find(&first.global, first.command.input()).map_err(Refused::Config)?;
+    let Some(file) = found else { return Ok(first) };
+    let words = config::merge(&file, &typed, &Cli::command()).map_err(Refused::Config)?;
+    parse(&words).map_err(|e| Refused::Config(config::blame(&file, &e)))
+}
+
+fn dispatch(cli: &Cli, terminal: &Terminal) -> Result<u8> {
+    let flight = supervise::in_worker()?;
+    if flight.is_none() && let Some((max_time, stdin)) = cli.command.supervised() {
+        return supervise::run(max_time, stdin, &mut |sentence| terminal.say(sentence));
+    }
+    match &cli.command {
+        Command::Shrink(args) => shrink::run(args, &cli.global, terminal, flight.as_ref()),
+    }
+}

@@ -1,0 +1,61 @@
+//! What every command that looks at images begins with: the listing, said aloud, and the engine.
+
+use super::args::{Global, Input, workers};
+use super::terminal::{Terminal, thousands};
+use crate::decode::{Contract, Limits};
+use crate::engine::budget::Budget;
+use crate::engine::cancel::Cancel;
+use crate::engine::crew::Crew;
+use crate::engine::flight::Flight;
+use crate::engine::pipe::Pipe;
+use crate::error::{Error, Result};
+use crate::names::shown;
+use crate::source::{self, Listing};
+
+/// Lists the input and says what was understood.
+///
+/// # Errors
+/// What the source says, or that there is nothing in it.
+pub fn list(input: &Input, terminal: &Terminal) -> Result<Listing> {
+    let listing = source::open(&input.input, &input.options())?;
+    for sentence in &listing.said {
+        terminal.say(sentence);
+    }
+    if listing.entries.is_empty() {
+        return Err(Error::Usage(format!(
+            "there are no images in {}; name a folder of images or a label table, as in `prep shrink photos`",
+            shown(&input.input)
+        )));
+    }
+    if terminal.verbose > 0 {
+        for finding in &listing.findings {
+            terminal.say(&finding.to_string());
+        }
+    } else if !listing.findings.is_empty() {
+        let n = thousands(listing.findings.len() as u64);
+        terminal.say(&format!("{n} oddities of the names and labels (-v lists them)"));
+    }
+    Ok(listing)
+}
+
+/// The way of an image, as the options want it.
+///
+/// # Errors
+/// [`Error::Usage`] for impossible numbers.
+pub fn pipe(input: &Input, global: &Global, contract: Contract, salvage: bool) -> Result<Pipe> {
+    Ok(Pipe {
+        budget: Budget::new(global.memory.unwrap_or_else(Budget::default_total)),
+        limits: Limits { max_pixels: input.max_pixels },
+        contract,
+        salvage,
+        threads: workers(global.threads)?,
+    })
+}
+
+/// The crew, as the options want it.
+///
+/// # Errors
+/// [`Error::Usage`] for impossible numbers.
+pub fn crew<'a>(global: &Global, cancel: &'a Cancel, flight: Option<&'a Flight>) -> Result<Crew<'a>> {
+    Ok(Crew { threads: workers(global.threads)?, cancel, flight })
+}

@@ -1,0 +1,30 @@
+//! Ctrl-C and SIGTERM as a flag that the crew asks before each item.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Set once by a signal; never cleared.
+#[derive(Debug, Clone, Default)]
+pub struct Cancel(Arc<AtomicBool>);
+
+impl Cancel {
+    /// A flag that SIGINT, SIGTERM and SIGHUP set from now on, instead of ending the process.
+    pub fn on_signals() -> Self {
+        let cancel = Self::default();
+        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
+            // Refused only for signals that cannot be handled at all; then the default (end) stays, which is safe.
+            let _ = signal_hook::flag::register(signal, Arc::clone(&cancel.0));
+        }
+        cancel
+    }
+
+    /// Asks for an end.
+    pub fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Was an end asked for?
+    pub fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
