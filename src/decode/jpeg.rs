@@ -1,0 +1,345 @@
+//! JPEG: what the walker saw, what the decoder said, and what both together mean.
+
+use std::borrow::Cow;
+
+use super::walk::{self, Walk};
+use super::{
+    Body, Chroma, Codec, Format, Found, Header, JpegKind, Limits, Mode, Paint, Raw, check_size, exif, flatten, mend, sniff,
+};
+use crate::fault::{Cause, Fault, Note, Oddity};
+use crate::pixels::{Orientation, Rgb8, Scale};
+
+/// What the components are, by the rules of libjpeg.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Colour {
+    Gray,
+    YCbCr,
+    Rgb,
+    Cmyk,
+    Ycck,
+    Unknown,
+}
+
+/// A JPEG between header and pixels.
+pub(super) struct Jpeg<'a> {
+    bytes: &'a [u8],
+    walk: Walk,
+    frame: walk::Frame,
+    colour: Colour,
+}
+
+/// Reads the structure.
+pub(super) fn open<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Found<'a>, Fault> {
+    let start = sniff::jpeg_after_text(bytes).unwrap_or(0);
+    let walk = walk::walk(bytes, start)?;
+    let Some(frame) = walk.frame.clone() else {
+        let why = if walk.end.is_some() { "has no frame header" } else { "ends inside its header" };
+        return Err(Fault::new(Cause::Undecodable, format!("the JPEG {why}")));
+    };
+    if frame.height == 0 && frame.width > 0 {
+        return Err(Fault::new(Cause::NoPixels, "the JPEG header leaves the height open (DNL), which is not read"));
+    }
+    check_size(frame.width, frame.height, limits)?;
+    if walk.scans.is_empty() {
+        let why = if walk.end.is_some() { "has no scan" } else { "ends before its first scan" };
+        return Err(Fault::new(Cause::Undecodable, format!("the JPEG {why}")));
+    }
+    check_kind(&frame)?;
+    check_density(&walk, &frame)?;
+    let colour = colour(&walk, &frame);
+    let mut notes = Vec::new();
+    let orientation = orientation(bytes, &walk, &mut notes);
+    note_surroundings(bytes, &walk, &mut notes);
+    let mode = match colour {
+        Colour::Gray => Mode::L,
+        Colour::Cmyk => Mode::Cmyk,
+        Colour::Ycck => Mode::Ycck,
+        Colour::Unknown => {
+            let detail = format!("JPEG with {} components", frame.components.len());
+            return Err(Fault::new(Cause::UnsupportedKind, detail));
+        }
+        Colour::YCbCr | Colour::Rgb => Mode::Rgb,
+    };
+    let profile = profile(bytes, &walk);
+    let mut header = Header::new(Format::Jpeg, (frame.width, frame.height), mode, frame.precision);
+    header.orientation = orientation;
+    header.jpeg = kind(&walk);
+    Ok(Found { header, notes, profile, body: Body::Jpeg(Jpeg { bytes, walk, frame, colour }) })
+}
+
+/// Kinds that no decoder here reads.
+fn check_kind(frame: &walk::Frame) -> Result<(), Fault> {
+    let advice = "convert it to an 8-bit JPEG or to PNG first";
+    let what = match (frame.marker, frame.precision) {
+        (0xc0 | 0xc1 | 0xc2 | 0xc9 | 0xca, 8) | (0xc3, 2..=8) => return Ok(()),
+        (0xc0..=0xc2 | 0xc9 | 0xca, 12) => "12-bit JPEG".to_owned(),
+        (0xc3, bits @ 9..=16) => format!("lossless JPEG with {bits} bits"),
+        (0xc0..=0xc3 | 0xc9 | 0xca, bits) => {
+            return Err(Fault::new(Cause::Undecodable, format!("a JPEG cannot have {bits} bits a sample")));
+        }
+        (0xcb, _) => "lossless arithmetic JPEG".to_owned(),
+        _ => "hierarchical JPEG".to_owned(),
+    };
+    Err(Fault::new(Cause::UnsupportedKind, format!("{what}; {advice}")))
+}
+
+/// Huffman coding takes at least one bit a block (its DC); a header that promises more blocks than the data have bits
+/// is a lie or the file is cut. Refused here, before memory for all those pixels is taken.
+fn check_density(walk: &Walk, frame: &walk::Frame) -> Result<(), Fault> {
+    if frame.arithmetic() || frame.lossless() {
+        return Ok(());
+    }
+    let bits = 8 * walk.scans.iter().map(|s| s.data.len() as u64).sum::<u64>();
+    let blocks = coefficient_blocks(frame);
+    if bits >= blocks {
+        return Ok(());
+    }
+    let detail = format!(
+        "{}x{} pixels need at least {} bytes of picture data, the file has {}",
+        frame.width,
+        frame.height,
+        blocks.div_ceil(8),
+        bits / 8
+    );
+    let cause = if walk.end.is_none() { Cause::Truncated } else { Cause::SizeMismatch };
+    Err(Fault::new(cause, detail))
+}
+
+/// Blocks of 8x8 coefficients in all components, without the padding of MCUs.
+fn coefficient_blocks(frame: &walk::Frame) -> u64 {
+    let (h, v) = frame.max_sampling();
+    let side = |pixels: u32, own: u8, most: u32| {
+        (u64::from(pixels) * u64::from(own)).div_ceil(u64::from(most)).div_ceil(8)
+    };
+    frame.components.iter().map(|c| side(frame.width, c.h, h) * side(frame.height, c.v, v)).sum()
+}
+
+fn colour(walk: &Walk, frame: &walk::Frame) -> Colour {
+    let ids: Vec<u8> = frame.components.iter().map(|c| c.id).collect();
+    match (frame.components.len(), walk.jfif, walk.adobe) {
+        (1, ..) => Colour::Gray,
+        (3, Some(_), _) => Colour::YCbCr,
+        (3, None, Some(0)) => Colour::Rgb,
+        (3, None, Some(_)) => Colour::YCbCr,
+        (3, None, None) if ids == *b"RGB" || (frame.lossless() && ids != [1, 2, 3]) => Colour::Rgb,
+        (3, None, None) => Colour::YCbCr,
+        (4, _, Some(0) | None) => Colour::Cmyk,
+        (4, _, Some(_)) => Colour::Ycck,
+        _ => Colour::Unknown,
+    }
+}
+
+/// What a lossless copy depends on; `None` without a frame header.
+pub(super) fn kind(walk: &Walk) -> Option<JpegKind> {
+    let frame = walk.frame.as_ref()?;
+    let chroma = chroma(frame);
+    let sequential = frame.marker == 0xc0 && walk.scans.len() == 1;
+    let regular = walk.scans.iter().all(|s| frame.progressive() || (s.spectral == (0, 63) && s.approx == (0, 0)));
+    let plain = (sequential || frame.marker == 0xc2)
+        && frame.precision == 8
+        && colour(walk, frame) == Colour::YCbCr
+        && !matches!(chroma, Chroma::Other | Chroma::Gray)
+        && (walk.start, walk.junk) == (0, 0)
+        && walk.end.is_some()
+        && walk.jfif != Some(false)
+        && walk.adobe.is_none_or(|t| t == 1)
+        && regular
+        && walk.scans.iter().all(|s| s.restarts_in_step)
+        && walk.zero_table().is_none()
+        && walk.incomplete().is_none();
+    Some(JpegKind { progressive: frame.progressive(), chroma, plain })
+}
+
+fn chroma(frame: &walk::Frame) -> Chroma {
+    let sampling: Vec<(u8, u8)> = frame.components.iter().map(|c| (c.h, c.v)).collect();
+    match sampling[..] {
+        [_] => Chroma::Gray,
+        [(1, 1), (1, 1), (1, 1)] => Chroma::Yuv444,
+        [(2, 1), (1, 1), (1, 1)] => Chroma::Yuv422,
+        [(2, 2), (1, 1), (1, 1)] => Chroma::Yuv420,
+        [(1, 2), (1, 1), (1, 1)] => Chroma::Yuv440,
+        [(4, 1), (1, 1), (1, 1)] => Chroma::Yuv411,
+        _ => Chroma::Other,
+    }
+}
+
+fn orientation(bytes: &[u8], walk: &Walk, notes: &mut Vec<Note>) -> Orientation {
+    let block = walk.bodies(bytes, 0xe1, b"Exif\0").next();
+    // The sixth byte of the signature is padding; some write something else there.
+    block.and_then(|b| b.get(1..)).map_or(Orientation::Upright, |tiff| exif::orientation(tiff, notes))
+}
+
+/// Joins the ICC profile, whose segments may stand in any order. A set with gaps gives nothing that parses.
+fn profile(bytes: &[u8], walk: &Walk) -> Option<Vec<u8>> {
+    let mut parts: Vec<(u8, u8, &[u8])> = walk
+        .bodies(bytes, 0xe2, b"ICC_PROFILE\0")
+        .filter_map(|b| if let [number, count, part @ ..] = b { Some((*number, *count, part)) } else { None })
+        .collect();
+    parts.sort_by_key(|(number, ..)| *number);
+    let (_, count, _) = parts.first()?;
+    let whole = parts.iter().enumerate().all(|(i, (number, of, _))| usize::from(*number) == i + 1 && of == count)
+        && parts.len() == usize::from(*count);
+    Some(if whole { parts.iter().flat_map(|(.., part)| part.iter().copied()).collect() } else { Vec::new() })
+}
+
+fn note_surroundings(bytes: &[u8], walk: &Walk, notes: &mut Vec<Note>) {
+    if walk.start > 0 {
+        notes.push(Note::new(Oddity::LeadingBytes, format!("{} bytes", walk.start)));
+    }
+    let Some(end) = walk.end.filter(|end| *end < bytes.len()) else { return };
+    let after = &bytes[end..];
+    let padded = after.iter().position(|b| *b != 0).map_or(&[][..], |at| &after[at..]);
+    let second = padded.starts_with(&[0xff, walk::SOI, 0xff]);
+    if second || walk.bodies(bytes, 0xe2, b"MPF\0").next().is_some() {
+        notes.push(Note::new(Oddity::MultiPicture, format!("{} bytes after the first", after.len())));
+    } else {
+        notes.push(Note::new(Oddity::TrailingBytes, format!("{} bytes", after.len())));
+    }
+}
+
+impl Jpeg<'_> {
+    /// The output, the decoder's strips, and the coefficients where the whole picture of them must be held.
+    pub fn need_bytes(&self, scale: Scale) -> u64 {
+        let scale = self.usable_scale(scale);
+        let (w, h) = (u64::from(scale.of(self.frame.width)), u64::from(scale.of(self.frame.height)));
+        let four = matches!(self.colour, Colour::Cmyk | Colour::Ycck);
+        let out = w * h * if four { 7 } else { 3 };
+        // Strips: some MCU rows of every component, with context for upsampling.
+        let strips = w * 4 * 64 + (1 << 16);
+        let held = self.frame.progressive() || self.walk.scans.len() > 1;
+        let coefficients = if held { coefficient_blocks(&self.frame) * 128 } else { 0 };
+        let copy = if self.walk.end.is_none() || self.walk.junk > 0 { self.bytes.len() as u64 } else { 0 };
+        out + strips + coefficients + copy
+    }
+
+    /// Lossless JPEG has no smaller sizes.
+    fn usable_scale(&self, scale: Scale) -> Scale {
+        if self.frame.lossless() || cfg!(not(feature = "turbo")) { Scale::FULL } else { scale }
+    }
+
+    /// Decodes, and judges what was said.
+    pub fn pixels(&self, scale: Scale, paint: &Paint<'_>, codec: &mut Codec) -> Result<Raw, Fault> {
+        let mut notes = Vec::new();
+        let stream = mend::mended(self.bytes, &self.walk, self.colour, &mut notes)
+            .ok_or_else(|| Fault::new(Cause::Undecodable, "the JPEG has no scan"))?;
+        let pixels = self.decode(&stream, self.usable_scale(scale), codec)?;
+        let mut damage = match &pixels.complaint {
+            None => None,
+            Some(text) => self.judge(text, &pixels, &mut notes)?,
+        };
+        if let Some(table) = self.walk.zero_table() {
+            let detail = format!("quantization table {table} is all zeros");
+            damage = Some(Fault::new(Cause::ZeroQuantization, detail));
+        }
+        if damage.is_none()
+            && let Some(what) = self.walk.incomplete()
+        {
+            damage = Some(Fault::new(Cause::ProgressiveIncomplete, what));
+        }
+        if damage.is_none() && self.walk.end.is_none() {
+            notes.push(Note::plain(Oddity::MissingEnd));
+        }
+        let rgb = self.light(pixels, paint, &mut notes);
+        Ok(Raw { rgb, notes, damage })
+    }
+
+    #[cfg(feature = "turbo")]
+    fn decode(&self, stream: &Cow<'_, [u8]>, scale: Scale, codec: &mut Codec) -> Result<super::turbo::Pixels, Fault> {
+        use super::turbo::Want;
+        let want = if matches!(self.colour, Colour::Cmyk | Colour::Ycck) { Want::Cmyk } else { Want::Rgb };
+        let size = (self.frame.width, self.frame.height);
+        codec.turbo.decode(stream, size, scale, want).map_err(|text| refused(&text))
+    }
+
+    /// What a complaint of libjpeg-turbo means: a note, damage, or no picture at all.
+    #[cfg(feature = "turbo")]
+    fn judge(&self, text: &str, pixels: &super::turbo::Pixels, notes: &mut Vec<Note>) -> Result<Option<Fault>, Fault> {
+        let damage = |detail: String| Ok(Some(Fault::new(Cause::EntropyDamage, detail)));
+        if let Some(count) = extraneous(text) {
+            // Every MCU is there and a few bytes follow: encoders that pad do that. More means that the decoder came
+            // through with less than was written. In a file of several scans a later complaint may hide behind it.
+            if count <= 8 && text.ends_with("0xd9") {
+                notes.push(Note::new(Oddity::JunkBetweenSegments, format!("{count} bytes before the end marker")));
+                return Ok(None);
+            }
+            return damage(format!("{count} bytes of picture data are left over"));
+        }
+        if text.contains("premature end") || text.contains("Premature end of JPEG file") {
+            let blank = blank_rows(pixels);
+            if self.walk.end.is_some() && blank == 0 {
+                return damage("the data of a scan end too early".to_owned());
+            }
+            let done = 100.0 * f64::from(pixels.height - blank) / f64::from(pixels.height);
+            let detail = if self.frame.progressive() {
+                format!("the data end early, in scan {}", self.walk.scans.len())
+            } else {
+                format!("the data end after about {done:.0} % of the rows")
+            };
+            return Ok(Some(Fault::new(Cause::Truncated, detail)));
+        }
+        if text.contains("instead of RST") {
+            return damage("restart markers are lost or out of order, and data with them".to_owned());
+        }
+        if text.contains("bad Huffman code") || text.contains("bad arithmetic code") {
+            return damage("the data hold an impossible code".to_owned());
+        }
+        if text.contains("Inconsistent progression") {
+            return damage("scans refine coefficients that none has begun".to_owned());
+        }
+        if text.contains("Unknown Adobe") || text.contains("unknown JFIF") || text.contains("Invalid SOS parameters") {
+            notes.push(Note::new(Oddity::OddParameters, text.trim()));
+            return Ok(None);
+        }
+        Err(refused(text))
+    }
+
+    fn light(&self, pixels: super::turbo::Pixels, paint: &Paint<'_>, notes: &mut Vec<Note>) -> Rgb8 {
+        let (width, height) = (pixels.width, pixels.height);
+        match self.colour {
+            Colour::Gray => notes.push(Note::plain(Oddity::Gray)),
+            Colour::Cmyk | Colour::Ycck => {
+                notes.push(Note::plain(Oddity::Cmyk));
+                if self.walk.adobe.is_none() {
+                    notes.push(Note::plain(Oddity::CmykPolarity));
+                }
+                let mut ink = pixels.data;
+                // Adobe stores ink inverted, and so does everybody who follows; Pillow reads all of them so.
+                ink.iter_mut().for_each(|v| *v = !*v);
+                let mut rgb = vec![0; width as usize * height as usize * 3];
+                flatten::light(&ink, paint.cmyk, &mut rgb);
+                return Rgb8::new(width, height, rgb);
+            }
+            _ => {}
+        }
+        Rgb8::new(width, height, pixels.data)
+    }
+}
+
+/// `N extraneous bytes before marker 0x..`
+fn extraneous(text: &str) -> Option<u64> {
+    let (head, _) = text.split_once(" extraneous bytes")?;
+    head.rsplit(' ').next()?.parse().ok()
+}
+
+/// Rows at the bottom that libjpeg-turbo filled with mid-gray because no data came.
+#[cfg(feature = "turbo")]
+fn blank_rows(pixels: &super::turbo::Pixels) -> u32 {
+    let row = (pixels.data.len() / pixels.height.max(1) as usize).max(1);
+    let blank = |row: &&[u8]| row.iter().all(|v| *v == 128);
+    pixels.data.chunks_exact(row).rev().take_while(blank).count() as u32
+}
+
+/// A refusal of libjpeg-turbo in our words.
+#[cfg(feature = "turbo")]
+fn refused(text: &str) -> Fault {
+    let text = text.trim();
+    let text = text.split_once("(): ").map_or(text, |(_, rest)| rest);
+    let cause = if text.contains("Unsupported JPEG") || text.contains("not implemented") || text.contains("colorspace") {
+        Cause::UnsupportedKind
+    } else if text.contains("scans") {
+        Cause::TooManyScans
+    } else {
+        Cause::Undecodable
+    };
+    Fault::new(cause, format!("libjpeg-turbo: {text}"))
+}
