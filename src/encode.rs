@@ -2,18 +2,8 @@
 
 use image::{ExtendedColorType, ImageEncoder as _, codecs::webp::WebPEncoder};
 
-use crate::decode::Compressor;
+use crate::decode::{Chroma, Compressor};
 use crate::pixels::Rgb8;
-
-/// How coarsely colour is stored in a JPEG.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Chroma {
-    /// 4:2:0: a quarter of the colour samples. What cameras and the web use.
-    #[default]
-    Yuv420,
-    /// 4:4:4: all of them; a fifth larger.
-    Yuv444,
-}
 
 /// What to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,7 +12,7 @@ pub enum Encoding {
     Jpeg {
         /// libjpeg quality, 1 to 100.
         quality: u8,
-        /// Colour resolution.
+        /// Colour resolution; 4:2:0 and 4:4:4 are written.
         chroma: Chroma,
     },
     /// Lossless, 8-bit RGB.
@@ -87,4 +77,13 @@ fn png(picture: &Rgb8, out: &mut Vec<u8>) -> Result<(), png::EncodingError> {
     let mut writer = encoder.write_header()?;
     writer.write_image_data(&picture.data)?;
     writer.finish()
+}
+
+/// The engine that reads and writes JPEG in this build.
+pub fn jpeg_engine() -> &'static str {
+    if cfg!(feature = "turbo") {
+        "libjpeg-turbo 3.1 with SIMD"
+    } else {
+        "zune-jpeg and jpeg-encoder (built without libjpeg-turbo)"
+    }
 }

@@ -54,8 +54,9 @@ impl Command {
     }
 }
 
-fn long_version() -> String {
-    format!("{}\nJPEG: {}\nother formats: PNG, WebP, TIFF, BMP, GIF, PNM, QOI, ICO, TGA", env!("CARGO_PKG_VERSION"), crate::decode::jpeg_engine())
+fn long_version() -> &'static str {
+    static TEXT: std::sync::OnceLock<String> = std::sync::OnceLock::new();
+    TEXT.get_or_init(|| format!("{}\nJPEG: {}\nother formats: PNG, WebP, TIFF, BMP, GIF, PNM, QOI, ICO, TGA", env!("CARGO_PKG_VERSION"), crate::encode::jpeg_engine()))
 }
 
 /// Runs what was typed and gives the exit code.

@@ -29,7 +29,9 @@ pub fn list(input: &Input, terminal: &Terminal) -> Result<Listing> {
     }
     if terminal.verbose > 0 {
         for finding in &listing.findings {
-            terminal.say(&finding.to_string());
+            let line = finding.line.map(|n| format!(" (line {n})")).unwrap_or_default();
+            let (code, at, detail) = (finding.kind.code(), shown(&finding.at), shown(&finding.detail));
+            terminal.say(&format!("  {code}: {at}{line} {detail}"));
         }
     } else if !listing.findings.is_empty() {
         let n = thousands(listing.findings.len() as u64);

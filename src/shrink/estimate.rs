@@ -127,7 +127,7 @@ fn headers(
 fn size_row(options: &Options, header: &Header) -> SizeRow {
     SizeRow {
         from: (header.width, header.height),
-        mode: header.mode.as_str().to_owned(),
+        mode: header.src_mode(),
         orientation: header.orientation as u8,
         to: one::geometry(options, header).size,
         images: 0,

@@ -14,8 +14,8 @@ pub use self::estimate::{Estimate, estimate};
 use self::ledger::{Line, Stamp};
 use self::one::{Bench, Failed, Source};
 use self::size::Fit;
-use crate::decode::{Contract, Format};
-use crate::encode::{Chroma, Encoding};
+use crate::decode::{Chroma, Contract, Format};
+use crate::encode::{Encoding, jpeg_engine};
 use crate::engine::crew::Crew;
 use crate::engine::pipe::Pipe;
 use crate::engine::progress::{Tally, Watch};
@@ -80,7 +80,7 @@ impl Default for Options {
             filter: Filter::default(),
             format: OutputFormat::Jpg,
             quality: 92,
-            chroma: Chroma::default(),
+            chroma: Chroma::Yuv420,
             contract: Contract::default(),
             salvage: false,
             force: false,
@@ -93,7 +93,7 @@ impl Options {
     pub fn heading(&self) -> String {
         format!(
             "{SCHEME} codec={} fit={} upscale={} filter={} format={:?} quality={} chroma={:?} alpha={:?} icc={:?} orient={} salvage={}",
-            crate::decode::jpeg_engine(),
+            jpeg_engine(),
             self.fit,
             self.upscale,
             self.filter.as_str(),
@@ -179,7 +179,7 @@ pub(crate) fn plan_outputs(listing: &Listing, options: &Options) -> Vec<Planned>
 /// With `keep` the name decides, since names must be planned before contents are known: a copy is always what its own
 /// name says.
 fn encoding_of(entry: &Entry, options: &Options) -> Encoding {
-    let by_name = names::decode(&entry.path).extension().and_then(|e| Format::from_extension(&e.to_string_lossy()));
+    let by_name = Format::from_extension(&names::decode(&entry.path));
     one::encoding_for(options, by_name.unwrap_or(Format::Png))
 }
 

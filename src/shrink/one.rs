@@ -128,7 +128,7 @@ fn source_of(read: &Read<'_>) -> Source {
     Source {
         size: (header.width, header.height),
         format: header.format.name().to_owned(),
-        mode: header.mode.as_str().to_owned(),
+        mode: header.src_mode(),
         orientation: header.orientation as u8,
         hash: short_hex(&read.hash),
     }
@@ -184,7 +184,6 @@ impl Work<'_> {
         let upright = normal::upright_srgb(small, &held.decoded.finish);
         self.encoder.encode(&upright, self.encoding, self.encoded).map_err(|why| Fault::new(Cause::Encode, why))?;
         let size = upright.size();
-        codec.recycle(std::mem::take(&mut held.decoded.rgb));
         Ok(size)
     }
 
@@ -217,7 +216,6 @@ impl Work<'_> {
                     .map_err(|why| Fault::new(Cause::Encode, why))?;
             }
         }
-        codec.recycle(std::mem::take(&mut held.decoded.rgb));
         Ok(size)
     }
 }
