@@ -71,6 +71,8 @@ impl Pipe {
         if let Some(fault) = &entry.fault {
             return Err(fault.clone());
         }
+        #[cfg(debug_assertions)]
+        rehearse(entry);
         let _memory = self.take_file(entry.bytes, item)?;
         let Scratch { codec, file } = scratch;
         file.clear();
@@ -130,5 +132,20 @@ impl Pipe {
             decoded.notes.push(Note::new(Oddity::Salvaged, &fault));
         }
         Ok(Pixels { decoded, _memory: memory })
+    }
+}
+
+/// Lets the tests see what happens when a decoder goes wrong: in debug builds certain names panic, abort or hang.
+#[cfg(debug_assertions)]
+fn rehearse(entry: &Entry) {
+    if std::env::var_os("PREP_REHEARSE").is_none() {
+        return;
+    }
+    assert!(!entry.path.contains("rehearse-panic"), "rehearsed panic");
+    if entry.path.contains("rehearse-abort") {
+        std::process::abort();
+    }
+    while entry.path.contains("rehearse-hang") {
+        std::thread::sleep(std::time::Duration::from_secs(1));
     }
 }

@@ -1,3 +1,7 @@
 //! One binary of integration tests: each file is a room of them.
+#![allow(clippy::disallowed_methods, reason = "tests write files and start threads as they like")]
 
+mod env;
+mod layers;
+mod shrink;
 mod source_tree;
