@@ -1,9 +1,18 @@
 //! Which samples there are, and what is said about them: a folder tree, a label table, a list or a manifest becomes one
 //! [`Listing`], sorted by path. Nothing is decoded here, and nothing that was met is dropped without being counted.
 
+mod columns;
+mod disk;
 mod filter;
 mod finding;
+mod input;
+mod labelled;
+mod labels;
+mod list;
 mod read;
+mod resolve;
+mod rows;
+mod saved;
 mod tree;
 mod walk;
 
@@ -94,6 +103,8 @@ pub struct Listing {
     pub classes: Vec<String>,
     /// The table that named the entries, with the user's own columns.
     pub table: Option<Table>,
+    /// The columns of the table whose content the entries carry: path, label, split, group.
+    pub taken: Vec<usize>,
     /// What is odd about the table or the tree, ordered by kind and place.
     pub findings: Vec<Finding>,
     /// What was left out without becoming a row.
@@ -125,7 +136,7 @@ pub struct Ignored {
 /// Where `input` cannot be read, a table is not usable or names nothing, or an option cannot be meant.
 pub fn open(input: &Path, options: &Options) -> Result<Listing> {
     let filter = Filter::new(options)?;
-    let mut listing = tree::open(input, &filter)?;
+    let mut listing = input::open(input, options, &filter)?;
     if let Some(split) = &options.split {
         keep_split(&mut listing, split)?;
     }
@@ -156,7 +167,7 @@ fn finish(listing: &mut Listing) {
     let mut classes: BTreeSet<&str> = listing.classes.iter().map(String::as_str).collect();
     for entry in &listing.entries {
         // Most neighbours share a class.
-        classes.extend(labels(&entry.label));
+        classes.extend(labels_of(&entry.label));
     }
     listing.classes = classes.into_iter().map(str::to_owned).collect();
     listing.findings.sort();
@@ -164,6 +175,6 @@ fn finish(listing: &mut Listing) {
 }
 
 /// The labels in the `label` of an entry: none, one, or several joined by `|`.
-pub fn labels(label: &str) -> impl Iterator<Item = &str> {
+pub fn labels_of(label: &str) -> impl Iterator<Item = &str> {
     label.split('|').filter(|part| !part.is_empty())
 }

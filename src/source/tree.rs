@@ -1,6 +1,6 @@
 //! A folder tree: its shape, and the class and split that each path tells.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path};
@@ -11,6 +11,7 @@ use crate::names;
 
 use super::filter::Filter;
 use super::finding::quoted;
+use super::labels::variant_findings;
 use super::walk::{Found, Walked, walk};
 use super::{Finding, Kind, Listing, Trouble};
 
@@ -30,13 +31,13 @@ pub(super) fn split_of(name: &OsStr) -> Option<&'static str> {
 /// # Errors
 /// Where the folder itself cannot be read.
 pub(super) fn open(root: &Path, filter: &Filter) -> Result<Listing> {
-    Ok(listing(root, walk(root, filter)?))
+    Ok(listing(root, walk(root, Path::new(""), filter)?))
 }
 
 /// The listing of a walked tree.
 pub(super) fn listing(root: &Path, walked: Walked) -> Listing {
     let Walked { files, folders, ignored, mut findings } = walked;
-    let kind = shape(&files);
+    let kind = shape(files.iter().map(|f| f.path.as_path()));
     let classes = class_folders(kind, &folders);
     let mut used = BTreeSet::new();
     let mut entries = Vec::with_capacity(files.len());
@@ -56,17 +57,34 @@ pub(super) fn listing(root: &Path, walked: Walked) -> Listing {
         let why = "a class folder without images; torchvision's ImageFolder refuses it";
         findings.push(Finding::new(Trouble::EmptyClass, class.clone(), None, why));
     }
+    let mut counts: BTreeMap<&str, usize> = classes.iter().map(|c| (c.as_str(), 0)).collect();
+    for entry in &entries {
+        if let Some(n) = counts.get_mut(entry.label.as_str()) {
+            *n += 1;
+        }
+    }
+    findings.extend(variant_findings(&counts));
     let said = vec![sentence(kind, &entries, &classes)];
     let classes = classes.into_iter().collect();
-    Listing { root: root.to_owned(), kind, entries, classes, table: None, findings, ignored, said }
+    Listing {
+        root: root.to_owned(),
+        kind,
+        entries,
+        classes,
+        table: None,
+        taken: Vec::new(),
+        findings,
+        ignored,
+        said,
+    }
 }
 
 /// Does the first level name splits, classes or nothing?
-fn shape(files: &[Found]) -> Kind {
+pub(super) fn shape<'a>(files: impl Iterator<Item = &'a Path>) -> Kind {
     let mut tops: BTreeSet<&OsStr> = BTreeSet::new();
     let mut below_two = false;
-    for found in files {
-        let mut parts = found.path.components();
+    for path in files {
+        let mut parts = path.components();
         if let (Some(Component::Normal(top)), Some(_)) = (parts.next(), parts.next()) {
             tops.insert(top);
             below_two |= parts.next().is_some();
@@ -96,7 +114,7 @@ fn class_folders(kind: Kind, folders: &[std::path::PathBuf]) -> BTreeSet<String>
 }
 
 /// The class and the split of a path, empty where it tells none.
-fn meaning(kind: Kind, path: &Path) -> (String, String) {
+pub(super) fn meaning(kind: Kind, path: &Path) -> (String, String) {
     let mut parts = path.components();
     let first = parts.next();
     let (mut label, mut split) = (String::new(), String::new());

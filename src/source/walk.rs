@@ -43,7 +43,7 @@ pub(super) struct Found {
 pub(super) struct Walked {
     /// In no promised order.
     pub(super) files: Vec<Found>,
-    /// The folders of the first two levels, in which classes are looked for.
+    /// The folders of the first two levels below the start, in which classes are looked for.
     pub(super) folders: Vec<PathBuf>,
     pub(super) ignored: Ignored,
     pub(super) findings: Vec<Finding>,
@@ -61,6 +61,8 @@ struct Walk<'a> {
     filter: &'a Filter,
     out: Walked,
     waiting: Vec<Folder>,
+    /// The depth of the folder where the walk starts.
+    top: usize,
     /// Device and inode of the folders above the one at work, outermost first.
     above: Vec<(u64, u64)>,
     /// The ignore files that hold, each with the depth and the folder that it lies in.
@@ -68,24 +70,28 @@ struct Walk<'a> {
     entered: HashMap<(u64, u64), u32>,
 }
 
-/// Walks everything below the folder `root`.
+/// Walks everything below `start`, a folder below `root` (empty: the root itself). Paths are relative to `root`, and
+/// the ignore files between the two hold.
 ///
 /// # Errors
-/// Where `root` itself cannot be read. Trouble below it becomes rows and findings.
-pub(super) fn walk(root: &Path, filter: &Filter) -> Result<Walked> {
+/// Where `start` itself cannot be read. Trouble below it becomes rows and findings.
+pub(super) fn walk(root: &Path, start: &Path, filter: &Filter) -> Result<Walked> {
     let mut walk = Walk {
         root,
         filter,
         out: Walked::default(),
-        waiting: vec![Folder { path: PathBuf::new(), depth: 0, by_link: false }],
+        waiting: Vec::new(),
+        top: start.components().count(),
         above: Vec::new(),
         rules: Vec::new(),
         entered: HashMap::new(),
     };
+    let fail = |errno: Errno| Error::read("listing the images", root.join(start), errno.into());
+    walk.lead_to(start).map_err(fail)?;
     while let Some(folder) = walk.waiting.pop() {
         if let Err(errno) = walk.folder(&folder) {
-            if folder.depth == 0 {
-                return Err(Error::read("listing the images", root, errno.into()));
+            if folder.depth == walk.top {
+                return Err(fail(errno));
             }
             walk.trouble(folder.path, fault_of(errno));
         }
@@ -94,17 +100,35 @@ pub(super) fn walk(root: &Path, filter: &Filter) -> Result<Walked> {
 }
 
 impl Walk<'_> {
-    fn folder(&mut self, folder: &Folder) -> Result<(), Errno> {
-        self.above.truncate(folder.depth);
-        self.rules.retain(|(depth, ..)| *depth < folder.depth);
+    /// Passes through the folders above `start` without listing them.
+    fn lead_to(&mut self, start: &Path) -> Result<(), Errno> {
+        let mut path = PathBuf::new();
+        for (depth, part) in start.components().enumerate() {
+            let folder = Folder { path: path.clone(), depth, by_link: false };
+            let fd = self.enter(&folder)?;
+            self.ignore_file(&fd, &folder);
+            path.push(part);
+        }
+        self.waiting.push(Folder { path, depth: self.top, by_link: false });
+        Ok(())
+    }
+
+    /// Opens a folder and puts it on the way.
+    fn enter(&mut self, folder: &Folder) -> Result<OwnedFd, Errno> {
         let place = if folder.depth == 0 { self.root.to_owned() } else { self.root.join(&folder.path) };
         let fd = open_path(&place, OFlags::RDONLY | OFlags::DIRECTORY)?;
         let stat = rustix::fs::fstat(&fd)?;
-        let id = (stat.st_dev, stat.st_ino);
-        if folder.by_link && !self.may_enter(id, &folder.path) {
+        self.above.push((stat.st_dev, stat.st_ino));
+        Ok(fd)
+    }
+
+    fn folder(&mut self, folder: &Folder) -> Result<(), Errno> {
+        self.above.truncate(folder.depth);
+        self.rules.retain(|(depth, ..)| *depth < folder.depth);
+        let fd = self.enter(folder)?;
+        if folder.by_link && !self.may_go_on(&folder.path) {
             return Ok(());
         }
-        self.above.push(id);
         self.ignore_file(&fd, folder);
         for (name, kind) in names_in(&fd)? {
             let path = folder.path.join(&name);
@@ -113,11 +137,13 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn may_enter(&mut self, id: (u64, u64), path: &Path) -> bool {
-        let why = if self.above.contains(&id) {
+    /// Asked of the last folder on the way, which was entered through a link.
+    fn may_go_on(&mut self, path: &Path) -> bool {
+        let Some((id, above)) = self.above.split_last() else { return true };
+        let why = if above.contains(id) {
             "a link to a folder that it lies in"
         } else {
-            let times = self.entered.entry(id).or_default();
+            let times = self.entered.entry(*id).or_default();
             *times += 1;
             if *times <= ENTRIES_BY_LINK {
                 return true;
@@ -151,7 +177,7 @@ impl Walk<'_> {
             } else if self.ignores(&path, true) {
                 self.out.ignored.by_ignore_file += 1;
             } else {
-                if depth < 2 {
+                if depth < self.top + 2 {
                     self.out.folders.push(path.clone());
                 }
                 self.waiting.push(Folder { path, depth: depth + 1, by_link: link });

@@ -5,3 +5,4 @@ mod env;
 mod layers;
 mod shrink;
 mod source_tree;
+mod table;

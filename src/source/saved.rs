@@ -1,0 +1,153 @@
+//! A manifest as input: its rows as they were left, and what changed on disk since.
+
+use std::path::{Path, PathBuf};
+
+use crate::entry::Entry;
+use crate::error::{Error, Result};
+use crate::fault::{Cause, Fault, Status};
+use crate::manifest::{Places, Row, Sidecar, parse_notes, repeated};
+use crate::names::{self, shown};
+use crate::table::Table;
+
+use super::disk::{Disk, normal};
+use super::filter::Filter;
+use super::labelled::{common_folder, unlisted};
+use super::walk::{Walked, walk};
+use super::{Finding, Kind, Listing, Options, Trouble};
+
+/// The listing of a manifest. Rows that were not usable keep their fault, so later commands leave them out and never
+/// lose them.
+///
+/// # Errors
+/// Rows that are not as prep writes them, or a sidecar of a newer prep.
+pub(super) fn open(
+    root: &Path,
+    table: Table,
+    places: &Places,
+    options: &Options,
+    filter: &Filter,
+) -> Result<Listing> {
+    if let Some((path, line)) = repeated(&table, places) {
+        let why = format!("a second row for `{}`; a manifest has one row an image", shown(&path));
+        return Err(Error::table(&table.path, Some(line), why));
+    }
+    let rows: Vec<Row> = (0..table.len()).map(|row| Row::read(&table, places, row)).collect::<Result<_>>()?;
+    let mut findings = Vec::new();
+    let said = state(&table, &mut findings)?;
+    let mut walked = Walked::default();
+    if options.files {
+        let usable = rows.iter().filter(|row| row.status == Status::Ok);
+        walked = walk_known(root, usable, filter)?;
+    }
+    findings.append(&mut walked.findings);
+    let disk = Disk::with_files(root, std::mem::take(&mut walked.files));
+    let mut named = vec![false; disk.files().len()];
+    let mut entries = Vec::with_capacity(rows.len());
+    for (row, at) in rows.into_iter().zip(0..) {
+        let line = table.line(at);
+        entries.push(entry(root, row, at, line, &disk, options, &mut named, &mut findings));
+    }
+    let all = entries.len();
+    entries.retain(|e| filter.wants(&names::decode(&e.path)));
+    let mut ignored = walked.ignored;
+    ignored.by_glob += all - entries.len();
+    for (found, named) in disk.into_files().into_iter().zip(named) {
+        if !named {
+            entries.push(unlisted(root, found, &mut findings));
+        }
+    }
+    let (root, classes, taken) = (root.to_owned(), Vec::new(), Vec::new());
+    Ok(Listing {
+        root,
+        kind: Kind::Manifest,
+        entries,
+        classes,
+        table: Some(table),
+        taken,
+        findings,
+        ignored,
+        said,
+    })
+}
+
+/// Walks the folder that holds the usable rows. A workspace that lost it has lost its files, which rows tell.
+fn walk_known<'a>(root: &Path, rows: impl Iterator<Item = &'a Row>, filter: &Filter) -> Result<Walked> {
+    let scope = common_folder(rows.filter_map(|row| normal(&names::decode(&row.path))));
+    if root.join(&scope).is_dir() { walk(root, &scope, filter) } else { Ok(Walked::default()) }
+}
+
+/// Is the manifest whole and as prep wrote it?
+fn state(table: &Table, findings: &mut Vec<Finding>) -> Result<Vec<String>> {
+    let name = table.path.file_name().unwrap_or(table.path.as_os_str()).to_string_lossy().into_owned();
+    let beside = Sidecar::path_of(&table.path);
+    let mut said = vec![format!("using the manifest {}: {} rows", shown(&name), table.len())];
+    let why = match Sidecar::read(&table.path)? {
+        None => format!("{} is not there: the manifest may be unfinished", shown(&beside)),
+        Some(sidecar) => {
+            let bytes = crate::table::load(&table.path)?;
+            if blake3::hash(&bytes).to_hex().as_str() == sidecar.hash {
+                return Ok(said);
+            }
+            format!("{} was changed since prep {} wrote it", shown(&name), shown(&sidecar.version))
+        }
+    };
+    findings.push(Finding::new(Trouble::Manifest, name, None, why.clone()));
+    said.push(why);
+    Ok(said)
+}
+
+#[expect(
+    clippy::too_many_arguments,
+    reason = "one row with all that tells of it; a struct would only rename them"
+)]
+fn entry(
+    root: &Path,
+    row: Row,
+    at: usize,
+    line: u64,
+    disk: &Disk,
+    options: &Options,
+    named: &mut [bool],
+    findings: &mut Vec<Finding>,
+) -> Entry {
+    let written = names::decode(&row.path);
+    let inside = normal(&written);
+    let mut fault = row.fault;
+    let place: PathBuf = inside.clone().unwrap_or_else(|| written.clone());
+    let mut bytes = row.bytes.unwrap_or_default();
+    if inside.is_none() && !options.allow_outside {
+        let why = "the path leaves the manifest's folder; --allow-outside takes such rows";
+        findings.push(Finding::new(Trouble::OutsideRoot, row.path.clone(), line, why));
+        fault = fault.or_else(|| Some(Fault::new(Cause::OutsideRoot, why)));
+    } else if options.files {
+        match disk.exact(&place) {
+            Some(hit) => {
+                bytes = hit.bytes;
+                if let Some(place) = hit.place {
+                    named[place] = true;
+                }
+                // What may have healed gets another try.
+                fault = fault.filter(|f| !f.cause.is_transient()).or(hit.fault);
+            }
+            None => {
+                bytes = 0;
+                if fault.is_none() {
+                    let why = "the manifest names it, the disk does not have it";
+                    findings.push(Finding::new(Trouble::MissingFile, row.path.clone(), line, why));
+                    fault = Some(Fault::new(Cause::Missing, why));
+                }
+            }
+        }
+    }
+    Entry {
+        path: row.path,
+        file: root.join(&place),
+        bytes,
+        label: row.label,
+        group: row.group,
+        split: row.split,
+        row: Some(at),
+        fault,
+        notes: parse_notes(&row.notes),
+    }
+}
