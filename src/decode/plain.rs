@@ -2,7 +2,7 @@
 
 use std::io::Cursor;
 
-use image::codecs::{bmp, gif, ico, pnm, qoi, tga, tiff, webp};
+use image::codecs::{bmp, gif, ico, pnm, qoi, tga, webp};
 use image::{ColorType, ImageDecoder, ImageError};
 
 use super::flatten::Flattener;
@@ -40,14 +40,13 @@ fn decoder(bytes: &[u8], format: Format) -> Result<Source<'_>, Fault> {
     let from = Cursor::new(bytes);
     let made = match format {
         Format::WebP => webp::WebPDecoder::new(from).map(|d| Box::new(d) as Source<'_>),
-        Format::Tiff => tiff::TiffDecoder::new(from).map(|d| Box::new(d) as Source<'_>),
         Format::Bmp => bmp::BmpDecoder::new(from).map(|d| Box::new(d) as Source<'_>),
         Format::Gif => gif::GifDecoder::new(from).map(|d| Box::new(d) as Source<'_>),
         Format::Pnm => pnm::PnmDecoder::new(from).map(|d| Box::new(d) as Source<'_>),
         Format::Qoi => qoi::QoiDecoder::new(from).map(|d| Box::new(d) as Source<'_>),
         Format::Ico => ico::IcoDecoder::new(from).map(|d| Box::new(d) as Source<'_>),
         Format::Tga => tga::TgaDecoder::new(from).map(|d| Box::new(d) as Source<'_>),
-        Format::Jpeg | Format::Png => return Err(Fault::new(Cause::Undecodable, "wrong door")),
+        Format::Jpeg | Format::Png | Format::Tiff => return Err(Fault::new(Cause::Undecodable, "wrong door")),
     };
     made.map_err(|why| fault(&why))
 }

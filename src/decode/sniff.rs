@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::Format;
+use super::ifd::Tags;
 use crate::fault::{Cause, Fault};
 
 /// The format of `bytes`. `name` decides for TGA alone, which has no signature.
@@ -98,27 +99,12 @@ fn raw_photo(b: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// Does the first directory of a TIFF have the tags of a DNG (50706) or of a raw mosaic (photometric 32803)?
+/// Does the first directory of a TIFF have the tags of a DNG (50706) or of a raw mosaic (photometric 32803, 34892)?
 fn tiff_is_dng(b: &[u8]) -> bool {
-    let little = b.starts_with(b"II");
-    let u16_at = |at: usize| {
-        let pair = b.get(at..at.checked_add(2)?)?;
-        Some(if little { u16::from_le_bytes([pair[0], pair[1]]) } else { u16::from_be_bytes([pair[0], pair[1]]) })
-    };
-    let u32_at = |at: usize| Some(if little {
-        u32::from(u16_at(at)?) | u32::from(u16_at(at.checked_add(2)?)?) << 16
-    } else {
-        u32::from(u16_at(at)?) << 16 | u32::from(u16_at(at.checked_add(2)?)?)
-    });
-    let Some(ifd) = u32_at(4).map(|at| at as usize) else { return false };
-    let entries = u16_at(ifd).unwrap_or(0).min(512);
-    (0..usize::from(entries)).any(|i| {
-        let at = ifd.saturating_add(2 + i * 12);
-        match u16_at(at) {
-            Some(50706) => true,
-            Some(262) => matches!(u16_at(at.saturating_add(8)), Some(32803 | 34892)),
-            _ => false,
-        }
+    let directory = Tags::new(b).and_then(|tags| Some((tags, tags.first()?)));
+    directory.is_some_and(|(tags, ifd)| {
+        let (entries, _) = tags.entries(ifd);
+        entries.iter().any(|e| e.tag == 50706 || (e.tag == 262 && matches!(tags.value(*e), Some(32803 | 34892))))
     })
 }
 
