@@ -96,18 +96,18 @@ pub fn run(max_time: Duration, spool_stdin: bool, say: &mut dyn FnMut(&str)) -> 
         let in_hand = flight::in_hand(&watched.slots).map_err(internal)?;
         let news = if !late.is_empty() {
             verdicts.extend(late.iter().map(|key| (*key, Verdict::Timeout)));
-            "a file took too long"
+            "a file took longer than --max-seconds".to_owned()
         } else if in_hand.is_empty() {
             unexplained += 1;
-            "the working process died"
+            format!("the working process died ({})", died_of(status))
         } else {
             judge(&mut verdicts, &in_hand);
-            "a decoder crashed"
+            format!("a decoder crashed ({})", died_of(status))
         };
         if unexplained > UNEXPLAINED {
             return Err(Error::Internal(format!("the working process dies with no file in hand ({status})")));
         }
-        say(&format!("{news} ({}); going on", died_of(status)));
+        say(&format!("{news}; going on without it"));
     }
 }
 

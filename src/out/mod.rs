@@ -113,6 +113,18 @@ pub fn remove(doing: &'static str, path: &Path) -> Result<()> {
     }
 }
 
+/// Moves a file of prep's own out of the way. Not being there is success.
+///
+/// # Errors
+/// [`Error::Write`].
+#[allow(clippy::disallowed_methods, reason = "this is the door")]
+pub fn set_aside(doing: &'static str, from: &Path, to: &Path) -> Result<()> {
+    match fs::rename(from, to) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(Error::write(doing, from, e)),
+        _ => Ok(()),
+    }
+}
+
 /// Waits until everything written so far to the file system of `folder` is on disk: one `syncfs` for a whole batch of
 /// files costs a fortieth of an fsync for each and loses nothing.
 ///

@@ -49,6 +49,18 @@ pub enum OutputFormat {
     Keep,
 }
 
+impl OutputFormat {
+    /// The word on the command line and in the sidecar.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Jpg => "jpg",
+            Self::Png => "png",
+            Self::Webp => "webp",
+            Self::Keep => "keep",
+        }
+    }
+}
+
 /// What the copies shall be.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -92,14 +104,14 @@ impl Options {
     /// Everything that decides the bytes of a copy, in words: another run with the same words may be continued.
     pub fn heading(&self) -> String {
         format!(
-            "{SCHEME} codec={} fit={} upscale={} filter={} format={:?} quality={} chroma={:?} alpha={:?} icc={:?} orient={} salvage={}",
+            "{SCHEME} codec={} fit={} upscale={} filter={} format={} quality={} chroma={} alpha={:?} icc={:?} orient={} salvage={}",
             jpeg_engine(),
             self.fit,
             self.upscale,
             self.filter.as_str(),
-            self.format,
+            self.format.as_str(),
             self.quality,
-            self.chroma,
+            self.chroma.as_str(),
             self.contract.alpha,
             self.contract.icc,
             self.contract.orient,
@@ -277,7 +289,7 @@ pub fn run(
     for (entry, line) in listing.entries.iter().zip(&lines) {
         report.count(entry, line);
     }
-    report.manifest = workspace::finish(folder, listing, options, &plans, &lines, !missing.is_empty() || removed > 0)?;
+    report.manifest = workspace::finish(folder, listing, options, &plans, &lines)?;
     Ok(report)
 }
 

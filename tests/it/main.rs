@@ -2,6 +2,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests write files and start threads as they like")]
 
 mod env;
+mod kill;
 mod layers;
 mod shrink;
 mod source_tree;
