@@ -13,6 +13,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use self::args::Global;
 use self::terminal::Terminal;
+use crate::engine::cancel::Cancel;
 use crate::engine::supervise;
 use crate::error::{Error, Result};
 
@@ -61,6 +62,7 @@ fn long_version() -> &'static str {
 
 /// Runs what was typed and gives the exit code.
 pub fn main() -> ExitCode {
+    Cancel::survive_file_limits();
     let typed: Vec<std::ffi::OsString> = std::env::args_os().collect();
     let cli = match parse(typed) {
         Ok(cli) => cli,

@@ -18,6 +18,11 @@ impl Cancel {
         cancel
     }
 
+    /// From now on a write beyond the file size limit fails, instead of ending the process without a word.
+    pub fn survive_file_limits() {
+        let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
+    }
+
     /// Asks for an end.
     pub fn set(&self) {
         self.0.store(true, Ordering::Relaxed);

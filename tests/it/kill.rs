@@ -121,9 +121,10 @@ fn an_interrupt_ends_orderly_with_130_and_the_same_command_continues() {
 fn a_full_disk_stops_with_a_sentence_and_the_same_command_continues() {
     let env = Env::new();
     set(&env, 30);
-    // A file size limit fails writes as a full disk does, without a file system of its own; 20 kB stops the larger ones.
+    env.write("in/rust/large.png", &png(1200, 900, 7));
+    // A file size limit fails writes as a full disk does, without a file system of its own; 40 kB stops the large one.
     let prep = env!("CARGO_BIN_EXE_prep");
-    let script = format!("ulimit -f 20; exec {prep} shrink in -o out --short-edge 200 --format png");
+    let script = format!("ulimit -f 40; exec {prep} shrink in -o out --short-edge 900 --format png");
     let output = std::process::Command::new("bash")
         .args(["-c", &script])
         .current_dir(env.path(""))
@@ -135,6 +136,6 @@ fn a_full_disk_stops_with_a_sentence_and_the_same_command_continues() {
     for (name, _) in env.tree("out/images") {
         assert!(!name.contains(TEMP_PREFIX), "{name}");
     }
-    env.ok(&["shrink", "in", "-o", "out", "--short-edge", "200", "--format", "png"]);
-    assert_eq!(env.rows("out/manifest.csv").len(), 32);
+    env.ok(&["shrink", "in", "-o", "out", "--short-edge", "900", "--format", "png"]);
+    assert_eq!(env.rows("out/manifest.csv").len(), 33);
 }
