@@ -24,7 +24,7 @@ pub(super) struct Disk {
     files: Vec<Found>,
     /// Hash of the loose spelling of a path, and its place in `files`; built when first asked.
     loose: OnceCell<Vec<(u64, u32)>>,
-    /// The same for names without their folder.
+    /// The same for names without folder and extension.
     names: OnceCell<Vec<(u64, u32)>>,
 }
 
@@ -130,11 +130,18 @@ impl Disk {
         self.alike(places(index, &key).filter(|at| loose_key(self.files[*at].path.as_os_str()) == key))
     }
 
-    /// The file of this name, in whatever folder.
-    pub(super) fn by_name(&self, name: &OsStr) -> Alike {
-        let of = |f: &Found| f.path.file_name().unwrap_or_default().as_bytes().to_owned();
-        let index = self.names.get_or_init(|| self.index(of));
-        self.alike(places(index, name.as_bytes()).filter(|at| of(&self.files[*at]) == name.as_bytes()))
+    /// The file of this name, in whatever folder; and, where there is none, the file of this name with an extension.
+    /// Tells whether one was added.
+    pub(super) fn by_name(&self, name: &OsStr) -> (Alike, bool) {
+        let index = self.names.get_or_init(|| self.index(|f| stem(&f.path).to_owned()));
+        let named = |at: &usize| self.files[*at].path.file_name() == Some(name);
+        match self.alike(places(index, stem(Path::new(name))).filter(named)) {
+            Alike::None => {
+                let stems = |at: &usize| stem(&self.files[*at].path) == name.as_bytes();
+                (self.alike(places(index, name.as_bytes()).filter(stems)), true)
+            }
+            alike => (alike, false),
+        }
     }
 
     fn index(&self, key: impl Fn(&Found) -> Vec<u8>) -> Vec<(u64, u32)> {
@@ -158,6 +165,10 @@ impl Disk {
 
 fn bytes(path: &Path) -> &[u8] {
     path.as_os_str().as_bytes()
+}
+
+fn stem(path: &Path) -> &[u8] {
+    path.file_stem().unwrap_or_default().as_bytes()
 }
 
 /// Two paths with one key differ in case or Unicode form alone.

@@ -156,7 +156,8 @@ fn separator(table: &Table, column: usize) -> Option<char> {
         let told = match c {
             '|' => all,
             ';' => again,
-            _ if numbers => again,
+            ' ' if numbers => all,
+            ',' if numbers => again,
             ',' => whole * 2,
             _ => whole,
         };

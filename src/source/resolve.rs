@@ -121,7 +121,7 @@ impl Resolver<'_> {
                 || one(self.disk.loosely(&path))
                 || path
                     .file_name()
-                    .is_some_and(|name| name == path.as_os_str() && one(self.disk.by_name(name)))
+                    .is_some_and(|name| name == path.as_os_str() && one(self.disk.by_name(name).0))
         })
     }
 
@@ -179,9 +179,12 @@ impl Resolver<'_> {
         }
         let name = form.text.file_name().filter(|name| *name == form.text.as_os_str())?;
         match self.disk.by_name(name) {
-            Alike::One(hit) => Some(found(hit, with(&form.how, How::NameOnly))),
-            Alike::Several(files) => Some(ambiguous(form.text.clone(), &files)),
-            Alike::None => None,
+            (Alike::One(hit), false) => Some(found(hit, with(&form.how, How::NameOnly))),
+            (Alike::One(hit), true) => {
+                Some(found(hit, with(&with(&form.how, How::NameOnly), How::Extension)))
+            }
+            (Alike::Several(files), _) => Some(ambiguous(form.text.clone(), &files)),
+            (Alike::None, _) => None,
         }
     }
 

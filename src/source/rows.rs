@@ -57,7 +57,11 @@ pub(super) fn tell(root: &Path, table: &Table, roles: &Roles, resolver: &Resolve
     let mut said = teller.spellings(&mut rows);
     rows.sort_unstable_by(|a, b| (&a.path, a.row).cmp(&(&b.path, b.row)));
     let images: Vec<&[Named]> = rows.chunk_by(|a, b| a.path == b.path).collect();
-    let several = images.iter().filter(|rows| rows.len() > 1).count();
+    // The same row again is a mistake; rows that differ are boxes or regions.
+    let differ = |a: &Named, b: &Named| {
+        (0..table.columns.len()).any(|c| c != roles.path && table.cell(a.row, c) != table.cell(b.row, c))
+    };
+    let several = images.iter().filter(|rows| rows[1..].iter().any(|row| differ(&rows[0], row))).count();
     teller.many = several * 2 > images.len() && several > 1;
     if teller.many {
         let most = "most images have several: the labels of an image are all that its rows say";

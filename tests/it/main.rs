@@ -4,6 +4,9 @@
 mod env;
 mod kill;
 mod layers;
+mod manifest;
 mod shrink;
+mod source_list;
+mod source_table;
 mod source_tree;
 mod table;

@@ -298,3 +298,44 @@ fn what_cannot_be_opened_is_an_error_only_for_the_input_itself() {
     let error = open(Path::new("/no/such/folder"), &Options::default()).unwrap_err();
     assert!(error.to_string().contains("/no/such/folder: there is no such file or folder"), "{error}");
 }
+
+#[test]
+fn a_file_that_is_not_what_it_promised_has_changed() {
+    let dir = tree(&["a.jpg"]);
+    let mut entry = list(dir.path()).entries.remove(0);
+    // The kernel says 0 bytes and gives many: what a file looks like that grows while it is read.
+    entry.file = "/proc/self/status".into();
+    let mut buf = Vec::new();
+    let fault = read_file(&entry, &mut buf).unwrap_err();
+    assert_eq!((fault.cause, buf.len()), (Cause::Changed, 0));
+}
+
+#[test]
+fn what_may_not_be_read_is_a_row_with_its_fault() {
+    let name = "source_tree::what_may_not_be_read_is_a_row_with_its_fault";
+    if rustix::process::geteuid().is_root() {
+        // Root may read everything: the test runs again as nobody.
+        let done = std::process::Command::new("setpriv")
+            .args(["--reuid", "65534", "--regid", "65534", "--clear-groups"])
+            .arg(std::env::current_exe().unwrap())
+            .args(["--exact", name])
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&done.stdout);
+        assert!(done.status.success() && said.contains("1 passed"), "{said}");
+        return;
+    }
+    use std::os::unix::fs::PermissionsExt;
+    let dir = tree(&["cat/1.jpg", "cat/2.jpg", "dog/3.jpg"]);
+    let lock = |path: &str, mode| {
+        fs::set_permissions(dir.path().join(path), fs::Permissions::from_mode(mode)).unwrap()
+    };
+    lock("cat/2.jpg", 0);
+    lock("dog", 0);
+    let listing = list(dir.path());
+    lock("dog", 0o700);
+    assert_eq!(paths(&listing), ["cat/1.jpg", "cat/2.jpg", "dog"]);
+    assert_eq!(cause(&listing, "dog"), Some(Cause::Permission));
+    assert_eq!(count(&listing, Trouble::Unreadable), 1);
+    assert_eq!(read_file(row(&listing, "cat/2.jpg"), &mut Vec::new()).unwrap_err().cause, Cause::Permission);
+}
