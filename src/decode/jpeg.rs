@@ -237,7 +237,12 @@ impl Jpeg<'_> {
             damage = Some(Fault::new(Cause::ProgressiveIncomplete, what));
         }
         if damage.is_none() && self.walk.end.is_none() {
-            notes.push(Note::plain(Oddity::MissingEnd));
+            if self.frame.arithmetic() {
+                // The arithmetic decoder makes up bits for ever: whether rows are missing cannot be told.
+                damage = Some(Fault::new(Cause::Truncated, "no end marker, and arithmetic coding does not tell where"));
+            } else {
+                notes.push(Note::plain(Oddity::MissingEnd));
+            }
         }
         let rgb = self.light(pixels, paint, &mut notes);
         Ok(Raw { rgb, notes, damage })
