@@ -7,6 +7,7 @@
 //! A JPEG goes through the structure walker (`walk`), which knows what is in the file, and then through libjpeg-turbo
 //! (`turbo`, or `zune` in the build without C), which knows whether the entropy-coded data hold together.
 
+mod complaint;
 mod exif;
 mod flatten;
 mod gif;

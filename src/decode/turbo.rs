@@ -9,6 +9,7 @@ use std::ptr::{self, NonNull};
 
 use turbojpeg_sys as sys;
 
+use super::complaint::{Complaint, Pixels, Want};
 use super::{Chroma, Shape};
 use super::walk::MOST_SCANS;
 use crate::pixels::{Rgb8, Scale};
@@ -51,25 +52,6 @@ impl Drop for Handle {
         // SAFETY: made by tj3Init, destroyed once.
         unsafe { sys::tj3Destroy(self.0.as_ptr()) }
     }
-}
-
-/// What the samples are wanted as.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Want {
-    /// R G B.
-    Rgb,
-    /// C M Y K, as stored (Adobe's are inverted).
-    Cmyk,
-}
-
-/// Pixels, and what libjpeg-turbo said while it made them.
-pub(super) struct Pixels {
-    pub width: u32,
-    pub height: u32,
-    /// 3 or 4 bytes a pixel, as wanted.
-    pub data: Vec<u8>,
-    /// The first complaint; the library keeps no more. Pixels are filled as far as it came.
-    pub complaint: Option<String>,
 }
 
 /// Decodes JPEGs; the instance is made when it is first needed and then kept.
@@ -122,8 +104,33 @@ fn decode_with(handle: &Handle, jpeg: &[u8], size: (u32, u32), scale: Scale, wan
         let out = data.as_mut_ptr().cast::<c_uchar>();
         sys::tj3Decompress8(handle.0.as_ptr(), jpeg.as_ptr(), jpeg.len() as _, out, pitch_c, format as c_int)
     };
-    let complaint = (code != 0).then(|| handle.message());
+    let complaint = (code != 0).then(|| understood(&handle.message()));
     Ok(Pixels { width, height, data, complaint })
+}
+
+/// A message of libjpeg-turbo. What it calls a warning is known by its words: after a warning and then a fatal error
+/// its error code still says "warning".
+fn understood(text: &str) -> Complaint {
+    let text = text.trim();
+    let text = text.split_once("(): ").map_or(text, |(_, rest)| rest);
+    if let Some((head, tail)) = text.split_once(" extraneous bytes") {
+        let bytes = head.rsplit(' ').next().and_then(|n| n.parse().ok()).unwrap_or(u64::MAX);
+        return Complaint::LeftOver { bytes, last: tail.ends_with("0xd9") };
+    }
+    let known = |words: &[&str]| words.iter().any(|word| text.contains(word));
+    if known(&["premature end of data segment", "Premature end of JPEG file"]) {
+        Complaint::EndsEarly
+    } else if known(&["instead of RST"]) {
+        Complaint::Restarts
+    } else if known(&["bad Huffman code", "bad arithmetic code"]) {
+        Complaint::ImpossibleCode
+    } else if known(&["Inconsistent progression"]) {
+        Complaint::Refinement
+    } else if known(&["Unknown Adobe", "unknown JFIF", "Invalid SOS parameters"]) {
+        Complaint::Harmless(text.to_owned())
+    } else {
+        Complaint::Fatal(format!("libjpeg-turbo: {text}"))
+    }
 }
 
 /// Sets the scale and returns the size that the library will decode to.
