@@ -1,10 +1,11 @@
 //! JPEG: what the walker saw, what the decoder said, and what both together mean.
 
-use std::borrow::Cow;
-
+use super::complaint::{self, Pixels, judge};
+#[cfg(feature = "turbo")]
+use super::complaint::{Want, refused};
 use super::walk::{self, Walk};
 use super::{
-    Body, Chroma, Codec, Format, Found, Header, JpegKind, Limits, Mode, Paint, Raw, check_size, exif, flatten, mend, sniff,
+    Body, Chroma, Codec, Format, Found, Header, JpegKind, Limits, Mode, Paint, Raw, check_size, exif, mend, sniff,
 };
 use crate::fault::{Cause, Fault, Note, Oddity};
 use crate::pixels::{Orientation, Rgb8, Scale};
@@ -202,8 +203,7 @@ impl Jpeg<'_> {
     pub fn need_bytes(&self, scale: Scale) -> u64 {
         let scale = self.usable_scale(scale);
         let (w, h) = (u64::from(scale.of(self.frame.width)), u64::from(scale.of(self.frame.height)));
-        let four = matches!(self.colour, Colour::Cmyk | Colour::Ycck);
-        let out = w * h * if four { 7 } else { 3 };
+        let out = w * h * if self.ink() { 7 } else { 3 };
         // Strips: some MCU rows of every component, with context for upsampling.
         let strips = w * 4 * 64 + (1 << 16);
         let held = self.frame.progressive() || self.walk.scans.len() > 1;
@@ -225,7 +225,7 @@ impl Jpeg<'_> {
         let pixels = self.decode(&stream, self.usable_scale(scale), codec)?;
         let mut damage = match &pixels.complaint {
             None => None,
-            Some(text) => self.judge(text, &pixels, &mut notes)?,
+            Some(said) => judge(said, &pixels, &self.walk, &mut notes)?,
         };
         if let Some(table) = self.walk.zero_table() {
             let detail = format!("quantization table {table} is all zeros");
@@ -237,109 +237,45 @@ impl Jpeg<'_> {
             damage = Some(Fault::new(Cause::ProgressiveIncomplete, what));
         }
         if damage.is_none() && self.walk.end.is_none() {
-            notes.push(Note::plain(Oddity::MissingEnd));
+            if self.frame.arithmetic() {
+                // The arithmetic decoder makes up bits for ever: whether rows are missing cannot be told.
+                damage = Some(Fault::new(Cause::Truncated, "no end marker, and arithmetic coding does not tell where"));
+            } else {
+                notes.push(Note::plain(Oddity::MissingEnd));
+            }
         }
         let rgb = self.light(pixels, paint, &mut notes);
         Ok(Raw { rgb, notes, damage })
     }
 
     #[cfg(feature = "turbo")]
-    fn decode(&self, stream: &Cow<'_, [u8]>, scale: Scale, codec: &mut Codec) -> Result<super::turbo::Pixels, Fault> {
-        use super::turbo::Want;
-        let want = if matches!(self.colour, Colour::Cmyk | Colour::Ycck) { Want::Cmyk } else { Want::Rgb };
+    fn decode(&self, stream: &[u8], scale: Scale, codec: &mut Codec) -> Result<Pixels, Fault> {
+        let want = if self.ink() { Want::Cmyk } else { Want::Rgb };
         let size = (self.frame.width, self.frame.height);
         codec.turbo.decode(stream, size, scale, want).map_err(|text| refused(&text))
     }
 
-    /// What a complaint of libjpeg-turbo means: a note, damage, or no picture at all.
-    #[cfg(feature = "turbo")]
-    fn judge(&self, text: &str, pixels: &super::turbo::Pixels, notes: &mut Vec<Note>) -> Result<Option<Fault>, Fault> {
-        let damage = |detail: String| Ok(Some(Fault::new(Cause::EntropyDamage, detail)));
-        if let Some(count) = extraneous(text) {
-            // Every MCU is there and a few bytes follow: encoders that pad do that. More means that the decoder came
-            // through with less than was written. In a file of several scans a later complaint may hide behind it.
-            if count <= 8 && text.ends_with("0xd9") {
-                notes.push(Note::new(Oddity::JunkBetweenSegments, format!("{count} bytes before the end marker")));
-                return Ok(None);
-            }
-            return damage(format!("{count} bytes of picture data are left over"));
-        }
-        if text.contains("premature end") || text.contains("Premature end of JPEG file") {
-            let blank = blank_rows(pixels);
-            if self.walk.end.is_some() && blank == 0 {
-                return damage("the data of a scan end too early".to_owned());
-            }
-            let done = 100.0 * f64::from(pixels.height - blank) / f64::from(pixels.height);
-            let detail = if self.frame.progressive() {
-                format!("the data end early, in scan {}", self.walk.scans.len())
-            } else {
-                format!("the data end after about {done:.0} % of the rows")
-            };
-            return Ok(Some(Fault::new(Cause::Truncated, detail)));
-        }
-        if text.contains("instead of RST") {
-            return damage("restart markers are lost or out of order, and data with them".to_owned());
-        }
-        if text.contains("bad Huffman code") || text.contains("bad arithmetic code") {
-            return damage("the data hold an impossible code".to_owned());
-        }
-        if text.contains("Inconsistent progression") {
-            return damage("scans refine coefficients that none has begun".to_owned());
-        }
-        if text.contains("Unknown Adobe") || text.contains("unknown JFIF") || text.contains("Invalid SOS parameters") {
-            notes.push(Note::new(Oddity::OddParameters, text.trim()));
-            return Ok(None);
-        }
-        Err(refused(text))
+    #[cfg(not(feature = "turbo"))]
+    fn decode(&self, stream: &[u8], _scale: Scale, _codec: &mut Codec) -> Result<Pixels, Fault> {
+        super::zune::decode(stream, &self.walk, self.colour)
     }
 
-    fn light(&self, pixels: super::turbo::Pixels, paint: &Paint<'_>, notes: &mut Vec<Note>) -> Rgb8 {
-        let (width, height) = (pixels.width, pixels.height);
-        match self.colour {
-            Colour::Gray => notes.push(Note::plain(Oddity::Gray)),
-            Colour::Cmyk | Colour::Ycck => {
-                notes.push(Note::plain(Oddity::Cmyk));
-                if self.walk.adobe.is_none() {
-                    notes.push(Note::plain(Oddity::CmykPolarity));
-                }
-                let mut ink = pixels.data;
-                // Adobe stores ink inverted, and so does everybody who follows; Pillow reads all of them so.
-                ink.iter_mut().for_each(|v| *v = !*v);
-                let mut rgb = vec![0; width as usize * height as usize * 3];
-                flatten::light(&ink, paint.cmyk, &mut rgb);
-                return Rgb8::new(width, height, rgb);
-            }
-            _ => {}
-        }
-        Rgb8::new(width, height, pixels.data)
+    fn ink(&self) -> bool {
+        matches!(self.colour, Colour::Cmyk | Colour::Ycck)
     }
-}
 
-/// `N extraneous bytes before marker 0x..`
-fn extraneous(text: &str) -> Option<u64> {
-    let (head, _) = text.split_once(" extraneous bytes")?;
-    head.rsplit(' ').next()?.parse().ok()
-}
-
-/// Rows at the bottom that libjpeg-turbo filled with mid-gray because no data came.
-#[cfg(feature = "turbo")]
-fn blank_rows(pixels: &super::turbo::Pixels) -> u32 {
-    let row = (pixels.data.len() / pixels.height.max(1) as usize).max(1);
-    let blank = |row: &&[u8]| row.iter().all(|v| *v == 128);
-    pixels.data.chunks_exact(row).rev().take_while(blank).count() as u32
-}
-
-/// A refusal of libjpeg-turbo in our words.
-#[cfg(feature = "turbo")]
-fn refused(text: &str) -> Fault {
-    let text = text.trim();
-    let text = text.split_once("(): ").map_or(text, |(_, rest)| rest);
-    let cause = if text.contains("Unsupported JPEG") || text.contains("not implemented") || text.contains("colorspace") {
-        Cause::UnsupportedKind
-    } else if text.contains("scans") {
-        Cause::TooManyScans
-    } else {
-        Cause::Undecodable
-    };
-    Fault::new(cause, format!("libjpeg-turbo: {text}"))
+    fn light(&self, pixels: Pixels, paint: &Paint<'_>, notes: &mut Vec<Note>) -> Rgb8 {
+        let Pixels { width, height, data, .. } = pixels;
+        if self.colour == Colour::Gray {
+            notes.push(Note::plain(Oddity::Gray));
+        }
+        if !self.ink() {
+            return Rgb8::new(width, height, data);
+        }
+        notes.push(Note::plain(Oddity::Cmyk));
+        if self.walk.adobe.is_none() {
+            notes.push(Note::plain(Oddity::CmykPolarity));
+        }
+        Rgb8::new(width, height, complaint::light(data, paint))
+    }
 }

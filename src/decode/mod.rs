@@ -7,10 +7,13 @@
 //! A JPEG goes through the structure walker (`walk`), which knows what is in the file, and then through libjpeg-turbo
 //! (`turbo`, or `zune` in the build without C), which knows whether the entropy-coded data hold together.
 
+mod complaint;
 mod exif;
 mod flatten;
+mod gif;
 mod header;
 mod icc;
+mod ico;
 mod ifd;
 mod jpeg;
 mod mend;
@@ -52,6 +55,7 @@ enum Body<'a> {
     Jpeg(jpeg::Jpeg<'a>),
     Png(png::Png<'a>),
     Tiff(tiff::Tiff<'a>),
+    Gif(gif::Gif),
     Plain(plain::Plain<'a>),
 }
 
@@ -125,6 +129,8 @@ pub fn open<'a>(bytes: &'a [u8], name: &Path, limits: &Limits) -> Result<Opened<
         Format::Jpeg => jpeg::open(bytes, limits)?,
         Format::Png => png::open(bytes, limits)?,
         Format::Tiff => tiff::open(bytes, limits)?,
+        Format::Gif => gif::open(bytes, limits)?,
+        Format::Ico => ico::open(bytes, limits)?,
         _ => plain::open(bytes, format, limits)?,
     };
     let Found { mut header, mut notes, profile, body } = found;
@@ -154,6 +160,7 @@ impl Opened<'_> {
             Body::Jpeg(jpeg) => jpeg.need_bytes(scale),
             Body::Png(png) => png.need_bytes(),
             Body::Tiff(tiff) => tiff.need_bytes(),
+            Body::Gif(gif) => gif.need_bytes(),
             // Measured peaks of `image` lie between 5.9 (TIFF) and 7.2 (GIF) bytes a pixel.
             Body::Plain(plain) => all * plain.bytes_per_pixel(),
         }
@@ -187,6 +194,7 @@ impl Opened<'_> {
             Body::Jpeg(jpeg) => jpeg.pixels(scale, &paint, codec)?,
             Body::Png(png) => png.pixels(&paint)?,
             Body::Tiff(tiff) => tiff.pixels(&paint)?,
+            Body::Gif(gif) => gif.pixels(&paint)?,
             Body::Plain(plain) => plain.pixels(&paint)?,
         };
         let scale = if matches!(self.body, Body::Jpeg(_)) && raw.rgb.width != self.header.width { scale } else { Scale::FULL };

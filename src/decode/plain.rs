@@ -2,7 +2,7 @@
 
 use std::io::Cursor;
 
-use image::codecs::{bmp, gif, ico, pnm, qoi, tga, webp};
+use image::codecs::{bmp, ico, pnm, qoi, tga, webp};
 use image::{ColorType, ImageDecoder, ImageError};
 
 use super::flatten::Flattener;
@@ -41,12 +41,11 @@ fn decoder(bytes: &[u8], format: Format) -> Result<Source<'_>, Fault> {
     let made = match format {
         Format::WebP => webp::WebPDecoder::new(from).map(|d| Box::new(d) as Source<'_>),
         Format::Bmp => bmp::BmpDecoder::new(from).map(|d| Box::new(d) as Source<'_>),
-        Format::Gif => gif::GifDecoder::new(from).map(|d| Box::new(d) as Source<'_>),
         Format::Pnm => pnm::PnmDecoder::new(from).map(|d| Box::new(d) as Source<'_>),
         Format::Qoi => qoi::QoiDecoder::new(from).map(|d| Box::new(d) as Source<'_>),
         Format::Ico => ico::IcoDecoder::new(from).map(|d| Box::new(d) as Source<'_>),
         Format::Tga => tga::TgaDecoder::new(from).map(|d| Box::new(d) as Source<'_>),
-        Format::Jpeg | Format::Png | Format::Tiff => return Err(Fault::new(Cause::Undecodable, "wrong door")),
+        Format::Jpeg | Format::Png | Format::Tiff | Format::Gif => return Err(Fault::new(Cause::Undecodable, "wrong door")),
     };
     made.map_err(|why| fault(&why))
 }
@@ -66,7 +65,8 @@ fn words(colour: ColorType) -> (Mode, u8, Samples) {
     }
 }
 
-fn fault(why: &ImageError) -> Fault {
+/// What an error of `image` means.
+pub(super) fn fault(why: &ImageError) -> Fault {
     let cause = match why {
         ImageError::Unsupported(_) => Cause::UnsupportedKind,
         ImageError::Limits(_) => Cause::TooLarge,

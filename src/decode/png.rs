@@ -47,6 +47,17 @@ struct Chunks {
     data: usize,
     /// The byte after IEND.
     end: Option<usize>,
+    /// A chunk beside the picture data whose CRC fails.
+    wrong: Option<Wrong>,
+    /// Other chunks stand between the picture data.
+    split_data: bool,
+}
+
+/// A chunk whose CRC fails.
+struct Wrong {
+    name: String,
+    /// Pixels depend on it.
+    needed: bool,
 }
 
 /// Reads the chunk headers.
@@ -82,6 +93,12 @@ pub(super) fn open<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Found<'a>, Fa
     } else if chunks.gamma && !chunks.srgb && chunks.icc.is_none() {
         notes.push(Note::plain(Oddity::GammaIgnored));
     }
+    if let Some(wrong) = chunks.wrong.as_ref().filter(|w| !w.needed) {
+        notes.push(Note::new(Oddity::MetadataChecksum, &wrong.name));
+    }
+    if chunks.split_data {
+        notes.push(Note::new(Oddity::OddParameters, "other chunks stand between the picture data"));
+    }
     if chunks.frames > 1 {
         notes.push(Note::new(Oddity::Frames, chunks.frames));
     }
@@ -99,6 +116,7 @@ pub(super) fn open<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Found<'a>, Fa
 fn walk(bytes: &[u8]) -> Chunks {
     let mut chunks = Chunks { alone: true, ..Chunks::default() };
     let mut at = SIGNATURE;
+    let mut after_data = false;
     while let Some(head) = bytes.get(at..at + 8) {
         let length = u32::from_be_bytes([head[0], head[1], head[2], head[3]]) as usize;
         let end = at.saturating_add(length).saturating_add(12);
@@ -110,18 +128,27 @@ fn walk(bytes: &[u8]) -> Chunks {
                 chunks.end = (!cut).then_some(end);
                 break;
             }
+            // The decoder checks the CRC of these.
             b"IDAT" => {
+                chunks.split_data |= chunks.data > 0 && !after_data;
                 chunks.data += body.len();
                 chunks.needed.push(whole);
-            }
-            b"IHDR" | b"PLTE" | b"tRNS" => {
-                chunks.transparency |= head[4..8] == *b"tRNS";
-                chunks.needed.push(whole);
+                after_data = true;
             }
             name => {
-                chunks.alone = false;
-                if !cut {
-                    chunks.note_metadata(name, bytes, body);
+                after_data = false;
+                let needed = matches!(name, b"IHDR" | b"PLTE" | b"tRNS");
+                if !cut && !crc_holds(&bytes[whole.clone()]) && chunks.wrong.as_ref().is_none_or(|w| !w.needed) {
+                    chunks.wrong = Some(Wrong { name: name.escape_ascii().to_string(), needed });
+                }
+                if needed {
+                    chunks.transparency |= name == b"tRNS";
+                    chunks.needed.push(whole);
+                } else {
+                    chunks.alone = false;
+                    if !cut {
+                        chunks.note_metadata(name, bytes, body);
+                    }
                 }
             }
         }
@@ -131,6 +158,28 @@ fn walk(bytes: &[u8]) -> Chunks {
         }
     }
     chunks
+}
+
+/// Does the CRC-32 at the end of a whole chunk match its name and body? (PNG specification, annex D.)
+fn crc_holds(chunk: &[u8]) -> bool {
+    const TABLE: [u32; 256] = {
+        let mut table = [0; 256];
+        let mut i = 0;
+        while i < 256 {
+            let mut c = i as u32;
+            let mut bit = 0;
+            while bit < 8 {
+                c = if c & 1 == 1 { 0xedb8_8320 ^ (c >> 1) } else { c >> 1 };
+                bit += 1;
+            }
+            table[i] = c;
+            i += 1;
+        }
+        table
+    };
+    let Some((checked, crc)) = chunk.get(4..).and_then(<[u8]>::split_last_chunk::<4>) else { return false };
+    let sum = checked.iter().fold(u32::MAX, |c, b| TABLE[usize::from(c as u8 ^ b)] ^ (c >> 8));
+    !sum == u32::from_be_bytes(*crc)
 }
 
 impl Chunks {
@@ -211,6 +260,9 @@ impl Png<'_> {
         }
         if damage.as_ref().is_some_and(|fault| fault.cause.status() == crate::fault::Status::Bad) {
             return Err(damage.unwrap_or_else(|| Fault::new(Cause::Undecodable, "")));
+        }
+        if let Some(wrong) = self.chunks.wrong.as_ref().filter(|w| w.needed && damage.is_none()) {
+            damage = Some(Fault::new(Cause::Checksum, format!("the CRC of chunk {} does not match", wrong.name)));
         }
         if damage.is_none() && self.chunks.end.is_none() {
             notes.push(Note::plain(Oddity::MissingEnd));

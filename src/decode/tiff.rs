@@ -17,6 +17,8 @@ use crate::pixels::Rgb8;
 const PHOTOMETRIC: u16 = 262;
 const PALETTE: u32 = 3;
 const BLACK_IS_ZERO: u16 = 1;
+const FILL_ORDER: u16 = 266;
+const LOW_BITS_FIRST: u32 = 2;
 
 /// A TIFF between header and pixels.
 pub(super) struct Tiff<'a> {
@@ -58,7 +60,10 @@ type Source<'b> = Decoder<Cursor<&'b [u8]>>;
 pub(super) fn open<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Found<'a>, Fault> {
     let tags = Tags::new(bytes).ok_or_else(|| Fault::new(Cause::Undecodable, "the TIFF has no header"))?;
     let palette = tags.find(PHOTOMETRIC) == Some(PALETTE);
-    let file = if palette { as_gray(bytes, &tags) } else { Cow::Borrowed(bytes) };
+    let mut file = if palette { as_gray(bytes, &tags) } else { Cow::Borrowed(bytes) };
+    if tags.find(FILL_ORDER) == Some(LOW_BITS_FIRST) {
+        file = turned_bits(file)?;
+    }
     let mut decoder = decoder(&file)?;
     let (width, height) = decoder.dimensions().map_err(|why| fault(&why))?;
     check_size(width, height, limits)?;
@@ -101,6 +106,32 @@ fn as_gray<'a>(bytes: &'a [u8], tags: &Tags<'_>) -> Cow<'a, [u8]> {
         }
     }
     Cow::Owned(copy)
+}
+
+/// A copy of the file whose strips or tiles have the bits of each byte turned round, for fill order 2.
+fn turned_bits(file: Cow<'_, [u8]>) -> Result<Cow<'_, [u8]>, Fault> {
+    let mut decoder = decoder(&file)?;
+    let mut numbers = |strips: Tag, tiles: Tag| {
+        let strips = decoder.get_tag_u64_vec(strips).or_else(|_| decoder.get_tag_u64_vec(tiles));
+        strips.map_err(|why| fault(&why))
+    };
+    let offsets = numbers(Tag::StripOffsets, Tag::TileOffsets)?;
+    let counts = numbers(Tag::StripByteCounts, Tag::TileByteCounts)?;
+    let mut copy = file.into_owned();
+    let mut turned = 0;
+    for (offset, count) in offsets.into_iter().zip(counts) {
+        let from = usize::try_from(offset).unwrap_or(usize::MAX);
+        let to = from.saturating_add(usize::try_from(count).unwrap_or(usize::MAX)).min(copy.len());
+        // Strips that lie on one another would make this quadratic; honest ones have no more bytes than the file.
+        turned += to.saturating_sub(from);
+        if turned > copy.len() {
+            return Err(Fault::new(Cause::Undecodable, "the strips of the TIFF lie on one another"));
+        }
+        if let Some(strip) = copy.get_mut(from..to) {
+            strip.iter_mut().for_each(|b| *b = b.reverse_bits());
+        }
+    }
+    Ok(Cow::Owned(copy))
 }
 
 fn decoder(bytes: &[u8]) -> Result<Source<'_>, Fault> {

@@ -9,6 +9,7 @@ use std::ptr::{self, NonNull};
 
 use turbojpeg_sys as sys;
 
+use super::complaint::{Complaint, Pixels, Want};
 use super::{Chroma, Shape};
 use super::walk::MOST_SCANS;
 use crate::pixels::{Rgb8, Scale};
@@ -53,25 +54,6 @@ impl Drop for Handle {
     }
 }
 
-/// What the samples are wanted as.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Want {
-    /// R G B.
-    Rgb,
-    /// C M Y K, as stored (Adobe's are inverted).
-    Cmyk,
-}
-
-/// Pixels, and what libjpeg-turbo said while it made them.
-pub(super) struct Pixels {
-    pub width: u32,
-    pub height: u32,
-    /// 3 or 4 bytes a pixel, as wanted.
-    pub data: Vec<u8>,
-    /// The first complaint; the library keeps no more. Pixels are filled as far as it came.
-    pub complaint: Option<String>,
-}
-
 /// Decodes JPEGs; the instance is made when it is first needed and then kept.
 #[derive(Default)]
 pub(super) struct Decompressor {
@@ -84,31 +66,70 @@ impl Decompressor {
     /// # Errors
     /// The header is refused, or says another size than the caller saw.
     pub fn decode(&mut self, jpeg: &[u8], size: (u32, u32), scale: Scale, want: Want) -> Result<Pixels, String> {
-        if self.handle.is_none() {
-            let handle = Handle::new(sys::TJINIT_TJINIT_DECOMPRESS)?;
-            handle.set(sys::TJPARAM_TJPARAM_SCANLIMIT, MOST_SCANS as i32)?;
-            // Profiles and other markers are read by the walker.
-            handle.set(sys::TJPARAM_TJPARAM_SAVEMARKERS, 0)?;
+        let handle = match self.handle.take() {
+            Some(handle) => handle,
+            None => Self::instance()?,
+        };
+        let pixels = decode_with(&handle, jpeg, size, scale, want)?;
+        // After a refusal TurboJPEG 3.1.0 keeps the half-read header and goes on with it in the next file: an
+        // instance is kept only when it came through.
+        if pixels.complaint.is_none() {
             self.handle = Some(handle);
         }
-        let Some(handle) = &self.handle else { return Err("libjpeg-turbo cannot start".to_owned()) };
-        let (width, height) = scaled_header(handle, jpeg, size, scale)?;
-        let (channels, format) = match want {
-            Want::Rgb => (3, sys::TJPF_TJPF_RGB),
-            Want::Cmyk => (4, sys::TJPF_TJPF_CMYK),
-        };
-        let pitch = width as usize * channels;
-        let pitch_c = c_int::try_from(pitch).map_err(|_| "rows too long".to_owned())?;
-        let mut data = vec![0_u8; pitch * height as usize];
-        // SAFETY: `jpeg` is alive and readable for its length. The library writes `height` rows of `pitch` bytes; both
-        // come from its own reading of the header of these same bytes at this same scale (`scaled_header`), and
-        // `data` has exactly that many bytes.
-        let code = unsafe {
-            let out = data.as_mut_ptr().cast::<c_uchar>();
-            sys::tj3Decompress8(handle.0.as_ptr(), jpeg.as_ptr(), jpeg.len() as _, out, pitch_c, format as c_int)
-        };
-        let complaint = (code != 0).then(|| handle.message());
-        Ok(Pixels { width, height, data, complaint })
+        Ok(pixels)
+    }
+
+    fn instance() -> Result<Handle, String> {
+        let handle = Handle::new(sys::TJINIT_TJINIT_DECOMPRESS)?;
+        handle.set(sys::TJPARAM_TJPARAM_SCANLIMIT, MOST_SCANS as i32)?;
+        // Profiles and other markers are read by the walker.
+        handle.set(sys::TJPARAM_TJPARAM_SAVEMARKERS, 0)?;
+        Ok(handle)
+    }
+}
+
+fn decode_with(handle: &Handle, jpeg: &[u8], size: (u32, u32), scale: Scale, want: Want) -> Result<Pixels, String> {
+    let (width, height) = scaled_header(handle, jpeg, size, scale)?;
+    let (channels, format) = match want {
+        Want::Rgb => (3, sys::TJPF_TJPF_RGB),
+        Want::Cmyk => (4, sys::TJPF_TJPF_CMYK),
+    };
+    let pitch = width as usize * channels;
+    let pitch_c = c_int::try_from(pitch).map_err(|_| "rows too long".to_owned())?;
+    let mut data = vec![0_u8; pitch * height as usize];
+    // SAFETY: `jpeg` is alive and readable for its length. The library writes `height` rows of `pitch` bytes; both
+    // come from its own reading of the header of these same bytes at this same scale (`scaled_header`), and `data`
+    // has exactly that many bytes.
+    let code = unsafe {
+        let out = data.as_mut_ptr().cast::<c_uchar>();
+        sys::tj3Decompress8(handle.0.as_ptr(), jpeg.as_ptr(), jpeg.len() as _, out, pitch_c, format as c_int)
+    };
+    let complaint = (code != 0).then(|| understood(&handle.message()));
+    Ok(Pixels { width, height, data, complaint })
+}
+
+/// A message of libjpeg-turbo. What it calls a warning is known by its words: after a warning and then a fatal error
+/// its error code still says "warning".
+fn understood(text: &str) -> Complaint {
+    let text = text.trim();
+    let text = text.split_once("(): ").map_or(text, |(_, rest)| rest);
+    if let Some((head, tail)) = text.split_once(" extraneous bytes") {
+        let bytes = head.rsplit(' ').next().and_then(|n| n.parse().ok()).unwrap_or(u64::MAX);
+        return Complaint::LeftOver { bytes, last: tail.ends_with("0xd9") };
+    }
+    let known = |words: &[&str]| words.iter().any(|word| text.contains(word));
+    if known(&["premature end of data segment", "Premature end of JPEG file"]) {
+        Complaint::EndsEarly
+    } else if known(&["instead of RST"]) {
+        Complaint::Restarts
+    } else if known(&["bad Huffman code", "bad arithmetic code"]) {
+        Complaint::ImpossibleCode
+    } else if known(&["Inconsistent progression"]) {
+        Complaint::Refinement
+    } else if known(&["Unknown Adobe", "unknown JFIF", "Invalid SOS parameters"]) {
+        Complaint::Harmless(text.to_owned())
+    } else {
+        Complaint::Fatal(format!("libjpeg-turbo: {text}"))
     }
 }
 
