@@ -6,7 +6,6 @@ mod kill;
 mod layers;
 mod manifest;
 mod shrink;
-mod source_list;
 mod source_table;
 mod source_tree;
 mod table;
