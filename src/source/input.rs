@@ -124,8 +124,8 @@ fn table_at_top(root: &Path, options: &Options, filter: &Filter) -> Result<(Opti
             continue;
         }
         match &chosen {
-            None if known || others.is_empty() => chosen = Some(table),
-            _ => others.push(name.to_string_lossy().into_owned()),
+            None => chosen = Some(table),
+            Some(_) => others.push(name.to_string_lossy().into_owned()),
         }
     }
     let unknown = chosen.as_ref().is_some_and(|t| rank(&t.path) == TABLES.len());
@@ -177,7 +177,7 @@ fn names_files(root: &Path, table: &Table, known: bool, options: &Options, filte
     let disk = Disk::new(root);
     let (asked, hits) = (sample(table).count(), best_hits(root, table, &disk, options));
     if hits > 0 || !known || asked == 0 {
-        return Ok(hits * 10 >= asked && hits > 0 || known && hits > 0);
+        return Ok(hits > 0 && (known || hits * 10 >= asked));
     }
     // Names without folders are found by the walk alone.
     let disk = Disk::with_files(root, walk(root, Path::new(""), filter)?.files);
