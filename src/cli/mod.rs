@@ -4,6 +4,7 @@ mod args;
 mod config;
 mod run;
 mod shrink;
+mod split;
 mod terminal;
 mod watch;
 
@@ -34,6 +35,8 @@ struct Cli {
 enum Command {
     /// One upright, sRGB, 8-bit copy of every image at training size
     Shrink(shrink::Args),
+    /// Parts for training, validation and test, or folds: groups whole, classes in their shares
+    Split(split::Args),
 }
 
 impl Command {
@@ -41,6 +44,7 @@ impl Command {
     fn input(&self) -> &std::path::Path {
         match self {
             Self::Shrink(args) => &args.input.input,
+            Self::Split(args) => &args.input.input,
         }
     }
 
@@ -51,6 +55,7 @@ impl Command {
             Self::Shrink(args) => {
                 Some((args.input.max_time(), args.input.reads_stdin()))
             }
+            Self::Split(_) => None,
         }
     }
 }
@@ -111,5 +116,6 @@ fn dispatch(cli: &Cli, terminal: &Terminal) -> Result<u8> {
     }
     match &cli.command {
         Command::Shrink(args) => shrink::run(args, &cli.global, terminal, flight.as_ref()),
+        Command::Split(args) => split::run(args, &cli.global, terminal),
     }
 }
