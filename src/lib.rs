@@ -32,5 +32,6 @@ pub mod engine;
 
 pub mod shrink;
 pub mod split;
+pub mod weights;
 
 pub mod cli;

@@ -7,6 +7,7 @@ mod shrink;
 mod split;
 mod terminal;
 mod watch;
+mod weights;
 
 use std::process::ExitCode;
 
@@ -37,6 +38,8 @@ enum Command {
     Shrink(shrink::Args),
     /// Parts for training, validation and test, or folds: groups whole, classes in their shares
     Split(split::Args),
+    /// Class and sampler weights from the training images
+    Weights(weights::Args),
 }
 
 impl Command {
@@ -45,6 +48,7 @@ impl Command {
         match self {
             Self::Shrink(args) => &args.input.input,
             Self::Split(args) => &args.input.input,
+            Self::Weights(args) => &args.input.input,
         }
     }
 
@@ -55,7 +59,7 @@ impl Command {
             Self::Shrink(args) => {
                 Some((args.input.max_time(), args.input.reads_stdin()))
             }
-            Self::Split(_) => None,
+            Self::Split(_) | Self::Weights(_) => None,
         }
     }
 }
@@ -117,5 +121,6 @@ fn dispatch(cli: &Cli, terminal: &Terminal) -> Result<u8> {
     match &cli.command {
         Command::Shrink(args) => shrink::run(args, &cli.global, terminal, flight.as_ref()),
         Command::Split(args) => split::run(args, &cli.global, terminal),
+        Command::Weights(args) => weights::run(args, &cli.global, terminal),
     }
 }

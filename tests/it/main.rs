@@ -8,4 +8,6 @@ mod manifest;
 mod shrink;
 mod source_table;
 mod source_tree;
+mod split;
 mod table;
+mod weights;
