@@ -3,9 +3,10 @@
 use std::fmt;
 
 /// What became of one input. Every file that the walk meets ends with exactly one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub enum Status {
     /// Usable; notes may say what was odd.
+    #[default]
     Ok,
     /// A picture with missing or wrong pixels.
     Damaged,

@@ -29,7 +29,7 @@ pub const SOURCE_COLUMNS: [&str; 7] =
     ["src", "src_width", "src_height", "src_format", "src_mode", "src_orientation", "src_hash"];
 
 /// What a manifest says about one image. Texts are empty and numbers none where nothing is known.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Row {
     /// Relative to the manifest's folder, as [`crate::names::encode`] spells it.
     pub path: String,
@@ -79,6 +79,21 @@ pub struct Source {
 }
 
 impl Row {
+    /// The same as [`Row::of`] in the place of another row, whose memory is used again.
+    pub fn refill(&mut self, entry: &Entry) {
+        self.path.clone_from(&entry.path);
+        self.label.clone_from(&entry.label);
+        self.split.clone_from(&entry.split);
+        self.group.clone_from(&entry.group);
+        self.fold.clear();
+        self.hash.clear();
+        self.status = entry.fault.as_ref().map_or(Status::Ok, Fault::status);
+        self.fault.clone_from(&entry.fault);
+        self.notes = join_notes(&entry.notes);
+        (self.width, self.height, self.bytes) = (None, None, (entry.bytes > 0).then_some(entry.bytes));
+        self.source = Source::default();
+    }
+
     /// What the listing alone tells of an entry; `bytes` where the file was seen.
     pub fn of(entry: &Entry) -> Self {
         Self {

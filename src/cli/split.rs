@@ -19,6 +19,9 @@ use crate::home::{self, Home};
 use crate::manifest::Row;
 use crate::names::shown;
 use crate::source::{Kind, Listing};
+use crate::out::link::Link;
+use crate::out::place;
+use crate::split::export::{self, Form};
 use crate::split::{self, Earlier, Method, Options, Outcome, Part, Pattern, Place, lot, options};
 
 /// The key of the sidecar under which a split is described.
@@ -74,6 +77,29 @@ pub struct Args {
     /// A class may be missing from a part
     #[arg(long)]
     allow_missing: bool,
+    /// Write it for other programs too: split.csv, train.txt and val.txt, or train/CLASS/… for ImageFolder
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "FORM,…")]
+    export: Vec<ExportForm>,
+    /// How the tree gets its images
+    #[arg(long, value_enum, default_value = "hard", value_name = "HOW")]
+    link: LinkName,
+    /// Where exports go [default: a folder beside INPUT with -split at its name]
+    #[arg(long, value_name = "DIR")]
+    export_dir: Option<PathBuf>,
+}
+
+#[derive(ValueEnum, Debug, Clone, Copy, PartialEq)]
+enum ExportForm {
+    Csv,
+    Lists,
+    Tree,
+}
+
+#[derive(ValueEnum, Debug, Clone, Copy, PartialEq)]
+enum LinkName {
+    Hard,
+    Sym,
+    Copy,
 }
 
 #[derive(ValueEnum, Debug, Clone, Copy, PartialEq)]
@@ -117,6 +143,35 @@ impl Args {
             seed: global.seed,
             allow_missing: self.allow_missing,
         })
+    }
+
+    fn forms(&self) -> Vec<Form> {
+        let link = match self.link {
+            LinkName::Hard => Link::Hard,
+            LinkName::Sym => Link::Symbolic,
+            LinkName::Copy => Link::Copy,
+        };
+        let form = |form: &ExportForm| match form {
+            ExportForm::Csv => Form::Csv,
+            ExportForm::Lists => Form::Lists,
+            ExportForm::Tree => Form::Tree(link),
+        };
+        self.export.iter().map(form).collect()
+    }
+
+    /// Writes the exports, and gives their folder.
+    fn write_exports(&self, listing: &Listing, options: &Options, outcome: &Outcome<'_>, terminal: &Terminal) -> Result<Option<PathBuf>> {
+        let forms = self.forms();
+        if forms.is_empty() {
+            return Ok(None);
+        }
+        let folder = match &self.export_dir {
+            Some(folder) => folder.clone(),
+            None => place::beside(&self.input.input, "-split")?,
+        };
+        let exported = export::export(listing, options, outcome, &forms, &folder)?;
+        exported.warnings.iter().for_each(|sentence| terminal.warn(sentence));
+        Ok(Some(folder))
     }
 
     /// What is known of the entries: where they were, and their hashes.
@@ -195,7 +250,12 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal) -> Result<u8> {
     if args.no_files && options.group_dups {
         return Err(Error::Usage("--group-dups reads the files, --no-files leaves them: drop one".into()));
     }
+    if args.no_files && args.export.contains(&ExportForm::Tree) {
+        return Err(Error::Usage("--export tree links the files, --no-files leaves them: drop one".into()));
+    }
     let (listing, home) = run::list_at_home(&args.input, &input, args.out.as_deref(), terminal)?;
+    // A million entries are not worth freeing one by one at the end.
+    let listing = std::mem::ManuallyDrop::new(listing);
     if !options.stratify.is_empty() && options.stratify.contains(&None) && listing.classes.is_empty() {
         let why = "there are no labels to stratify by: neither class folders nor a column of labels (--label-col names one)";
         return Err(Error::Usage(why.into()));
@@ -207,14 +267,17 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal) -> Result<u8> {
     outcome.said.iter().for_each(|sentence| terminal.say(sentence));
     outcome.warnings.iter().for_each(|sentence| terminal.warn(sentence));
     let mut kept = home::Kept::default();
+    let mut exports = None;
     if !global.dry_run {
         kept = write(&listing, &home, &options, &outcome)?;
+        exports = args.write_exports(&listing, &options, &outcome, terminal)?;
         kept.renamed.iter().for_each(|sentence| terminal.say(sentence));
     }
     let ending = words::Ending {
         input: &args.input.input,
         manifest: &home.manifest,
         gone: kept.gone,
+        exports: exports.as_deref(),
         dry_run: global.dry_run,
         seconds: begun.elapsed().as_secs_f64(),
     };
@@ -223,13 +286,11 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal) -> Result<u8> {
     } else if !terminal.is_quiet() {
         terminal.result(&words::text(&outcome, &ending, terminal.verbose > 0))?;
     }
-    // A million entries are not worth freeing one by one.
-    std::mem::forget((listing, outcome));
     Ok(0)
 }
 
 /// Writes the split into the manifest.
-fn write(listing: &Listing, home: &Home, options: &Options, outcome: &Outcome) -> Result<home::Kept> {
+fn write(listing: &Listing, home: &Home, options: &Options, outcome: &Outcome<'_>) -> Result<home::Kept> {
     // A user's own column `group` that the manifest continues is theirs.
     let theirs = |column: &usize| listing.table.as_ref().is_some_and(|t| t.columns[*column] == "group");
     let groups = outcome.has_groups() && !(listing.kind == Kind::Table && listing.taken.iter().any(theirs));

@@ -47,13 +47,14 @@ impl Home {
         let mut writer = Writer::new(file, &self.manifest, layout, listing.table.as_ref())?;
         let mut counts = Counts::default();
         let mut unmet = Unmet::new(self);
+        let mut row = Row::default();
         for (at, entry) in listing.entries.iter().enumerate() {
-            unmet.before(&entry.path, |row, of| write(&mut writer, &mut counts, row, of, &prefix))?;
-            let mut row = base.row(listing, at)?;
+            unmet.before(&entry.path, |mut row, of| write(&mut writer, &mut counts, &mut row, of, &prefix))?;
+            base.fill(&mut row, listing, at)?;
             change(at, &mut row);
-            write(&mut writer, &mut counts, row, entry.row, &prefix)?;
+            write(&mut writer, &mut counts, &mut row, entry.row, &prefix)?;
         }
-        unmet.rest(|row, of| write(&mut writer, &mut counts, row, of, &prefix))?;
+        unmet.rest(|mut row, of| write(&mut writer, &mut counts, &mut row, of, &prefix))?;
         let (file, written) = writer.finish()?;
         counts.statuses.insert("rows".into(), written.rows);
 
@@ -119,15 +120,15 @@ impl Counts {
 fn write<W: Write>(
     writer: &mut Writer<'_, W>,
     counts: &mut Counts,
-    mut row: Row,
+    row: &mut Row,
     of: Option<usize>,
     prefix: &str,
 ) -> Result<()> {
-    counts.add(&row);
+    counts.add(row);
     if !prefix.is_empty() {
         row.path.insert_str(0, prefix);
     }
-    writer.write(&row, of)
+    writer.write(row, of)
 }
 
 /// Where rows come from before they are changed.
@@ -147,16 +148,16 @@ impl<'a> Base<'a> {
         Ok(Self { home, places: places.transpose()?, with_source })
     }
 
-    fn row(&self, listing: &Listing, at: usize) -> Result<Row> {
+    fn fill(&self, row: &mut Row, listing: &Listing, at: usize) -> Result<()> {
         let entry = &listing.entries[at];
         if let (Some(places), Some(table), Some(of)) = (&self.places, &listing.table, entry.row) {
-            let mut row = Row::read(table, places, of)?;
+            *row = Row::read(table, places, of)?;
             row.fault.clone_from(&entry.fault);
             row.status = entry.fault.as_ref().map_or(Status::Ok, Fault::status);
-            return Ok(row);
+            return Ok(());
         }
-        let mut row = Row::of(entry);
-        let Some(known) = &self.home.known else { return Ok(row) };
+        row.refill(entry);
+        let Some(known) = &self.home.known else { return Ok(()) };
         if let Some(before) = known.row(&entry.path)? {
             row.fold = before.fold;
             if row.bytes == before.bytes {
@@ -166,7 +167,7 @@ impl<'a> Base<'a> {
                 }
             }
         }
-        Ok(row)
+        Ok(())
     }
 }
 

@@ -2,7 +2,7 @@
 //! stay as rows with their fault.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::entry::Entry;
 use crate::fault::{Cause, Fault, Note, Oddity};
@@ -39,6 +39,7 @@ pub(super) struct Told {
 
 struct Teller<'a> {
     root: &'a Path,
+    looks: bool,
     table: &'a Table,
     roles: &'a Roles,
     findings: Vec<Finding>,
@@ -48,7 +49,7 @@ struct Teller<'a> {
 
 /// The entries of all rows, sorted by path.
 pub(super) fn tell(root: &Path, table: &Table, roles: &Roles, resolver: &Resolver, disk: &Disk) -> Told {
-    let mut teller = Teller { root, table, roles, findings: Vec::new(), many: false };
+    let mut teller = Teller { root, looks: resolver.looks, table, roles, findings: Vec::new(), many: false };
     let mut rows = teller.resolve(resolver);
     let mut named = vec![false; disk.files().len()];
     for place in rows.iter().filter_map(|row| row.place) {
@@ -90,9 +91,10 @@ impl Teller<'_> {
                 continue;
             }
             let meant = resolver.resolve(cell);
-            let path = match meant.path.to_str().filter(|path| names::is_plain(path)) {
-                Some(path) => path.to_owned(),
-                None => names::encode(&meant.path),
+            let path = match meant.path.into_os_string().into_string() {
+                Ok(path) if names::is_plain(&path) => path,
+                Ok(path) => names::encode(Path::new(&path)),
+                Err(path) => names::encode(Path::new(&path)),
             };
             let (bytes, place, fault) = match meant.hit {
                 Ok(hit) => (hit.bytes, hit.place, hit.fault),
@@ -148,7 +150,9 @@ impl Teller<'_> {
         let split = self.agreed(rows, self.roles.split, &mut notes);
         let group = self.agreed(rows, self.roles.group, &mut notes);
         let first = &mut rows[0];
-        let file = if names::is_plain(&first.path) {
+        let file = if !self.looks {
+            PathBuf::new()
+        } else if names::is_plain(&first.path) {
             self.root.join(&first.path)
         } else {
             self.root.join(names::decode(&first.path))

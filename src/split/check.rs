@@ -14,7 +14,7 @@ pub struct Leak {
 }
 
 /// The first leak of `parts` (the part of each row; rows without one are in no part) over all sources.
-pub fn first_leak(sources: &[Keys], parts: &[Option<u8>]) -> Option<Leak> {
+pub fn first_leak(sources: &[Keys<'_>], parts: &[Option<u8>]) -> Option<Leak> {
     sources.iter().find_map(|keys| {
         let mut rows: Vec<(u32, u8, u32)> = (keys.of.iter().zip(parts).zip(0_u32..))
             .filter_map(|((key, part), row)| (*key != NONE).then_some((*key, (*part)?, row)))
@@ -22,7 +22,7 @@ pub fn first_leak(sources: &[Keys], parts: &[Option<u8>]) -> Option<Leak> {
         rows.sort_unstable();
         rows.windows(2).find(|pair| pair[0].0 == pair[1].0 && pair[0].1 != pair[1].1).map(|pair| Leak {
             source: keys.name.clone(),
-            key: keys.texts[pair[0].0 as usize].clone(),
+            key: keys.texts[pair[0].0 as usize].to_string(),
             rows: (pair[0].2, pair[1].2),
         })
     })

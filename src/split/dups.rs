@@ -1,5 +1,6 @@
 //! Equal files: by the hashes that the manifest knows, else by reading those that have the same size.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::groups::Keys;
@@ -14,13 +15,13 @@ use crate::source::{Listing, read_file};
 ///
 /// # Errors
 /// An interrupt.
-pub fn equal_files(
+pub fn equal_files<'a>(
     listing: &Listing,
     rows: &[u32],
-    known: &[String],
+    known: &[&'a str],
     crew: &Crew<'_>,
     watch: &mut dyn Watch,
-) -> Result<(Keys, Vec<Option<String>>)> {
+) -> Result<(Keys<'a>, Vec<Option<String>>)> {
     let entry = |at: usize| &listing.entries[rows[at] as usize];
     let mut by_size: HashMap<u64, u32> = HashMap::new();
     for at in 0..rows.len() {
@@ -51,8 +52,8 @@ pub fn equal_files(
     watch.end();
     outcome?;
     let of = (0..rows.len()).map(|at| match &hashes[at] {
-        Some(hash) => Some(hash.as_str()),
-        None => Some(known[at].as_str()),
+        Some(hash) => Some(Cow::Owned(hash.clone())),
+        None => Some(Cow::Borrowed(known[at])),
     });
     let keys = Keys::new("equal files", of);
     Ok((keys, hashes))

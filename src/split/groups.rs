@@ -1,6 +1,7 @@
 //! Which images belong together: every source of groups gives each row a key or none, and rows that share a key of any
 //! source are one group.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::lot::Lot;
@@ -14,34 +15,30 @@ pub const NONE: u32 = u32::MAX;
 
 /// One source of groups.
 #[derive(Debug, Clone)]
-pub struct Keys {
+pub struct Keys<'a> {
     /// What the person calls it, such as `plant_id` or `equal files`.
     pub name: String,
     /// The key of each row, or [`NONE`].
     pub of: Vec<u32>,
     /// The text of each key.
-    pub texts: Vec<String>,
+    pub texts: Vec<Cow<'a, str>>,
 }
 
-impl Keys {
+impl<'a> Keys<'a> {
     /// Keys from the text of each row; rows without text have none.
-    pub fn new<T: AsRef<str>>(name: impl Into<String>, texts: impl Iterator<Item = Option<T>>) -> Self {
-        let mut ids: HashMap<String, u32> = HashMap::new();
+    pub fn new<T: Into<Cow<'a, str>>>(name: impl Into<String>, texts: impl Iterator<Item = Option<T>>) -> Self {
+        let mut ids: HashMap<Cow<'a, str>, u32> = HashMap::new();
         let mut keys = Self { name: name.into(), of: Vec::with_capacity(texts.size_hint().0), texts: Vec::new() };
         for text in texts {
-            let Some(text) = text.as_ref().map(AsRef::as_ref).filter(|t| !t.is_empty()) else {
+            let Some(text) = text.map(Into::into).filter(|t| !t.is_empty()) else {
                 keys.of.push(NONE);
                 continue;
             };
-            let id = match ids.get(text) {
-                Some(id) => *id,
-                None => {
-                    let id = keys.texts.len() as u32;
-                    ids.insert(text.to_owned(), id);
-                    keys.texts.push(text.to_owned());
-                    id
-                }
-            };
+            let next = keys.texts.len() as u32;
+            let id = *ids.entry(text).or_insert_with_key(|text| {
+                keys.texts.push(text.clone());
+                next
+            });
             keys.of.push(id);
         }
         keys
@@ -57,11 +54,11 @@ impl Keys {
 ///
 /// # Errors
 /// [`Error::Usage`] for a name that neither a column nor a pattern has.
-pub fn keys(listing: &Listing, rows: &[u32], options: &Options) -> Result<Vec<Keys>> {
+pub fn keys<'a>(listing: &'a Listing, rows: &[u32], options: &Options) -> Result<Vec<Keys<'a>>> {
     options.group_by.iter().map(|by| one(listing, rows, options, by)).collect()
 }
 
-fn one(listing: &Listing, rows: &[u32], options: &Options, by: &GroupBy) -> Result<Keys> {
+fn one<'a>(listing: &'a Listing, rows: &[u32], options: &Options, by: &GroupBy) -> Result<Keys<'a>> {
     let path = |row: &u32| listing.entries[*row as usize].path.as_str();
     match by {
         GroupBy::Parent => {
@@ -151,7 +148,7 @@ pub struct Groups {
 
 impl Groups {
     /// Joins rows that share a key of any source, and the pairs (of near duplicates, say).
-    pub fn join(n_rows: usize, sources: &[Keys], pairs: &[(u32, u32)]) -> Self {
+    pub fn join(n_rows: usize, sources: &[Keys<'_>], pairs: &[(u32, u32)]) -> Self {
         let mut parent: Vec<u32> = if sources.is_empty() && pairs.is_empty() { Vec::new() } else { (0..n_rows as u32).collect() };
         for keys in sources {
             let mut first = vec![NONE; keys.texts.len()];
@@ -183,7 +180,7 @@ impl Groups {
         groups
     }
 
-    fn name(&mut self, sources: &[Keys]) {
+    fn name(&mut self, sources: &[Keys<'_>]) {
         for (source, keys) in sources.iter().enumerate() {
             for (row, key) in keys.of.iter().enumerate().filter(|(_, key)| **key != NONE) {
                 let named = &mut self.named[self.of[row] as usize];
@@ -197,13 +194,13 @@ impl Groups {
     }
 
     /// The name of a group; none for a row of its own.
-    pub fn text<'s>(&self, group: usize, sources: &'s [Keys]) -> Option<&'s str> {
+    pub fn text<'s>(&self, group: usize, sources: &'s [Keys<'_>]) -> Option<&'s str> {
         let (source, key) = self.named[group];
-        (source != NONE).then(|| sources[source as usize].texts[key as usize].as_str())
+        (source != NONE).then(|| sources[source as usize].texts[key as usize].as_ref())
     }
 
     /// Where each group lies by lot: by its name, or by the path of its only row, so that it does not depend on the rest.
-    pub fn places<'p>(&self, lot: &Lot, sources: &[Keys], path: impl Fn(u32) -> &'p str) -> Vec<u64> {
+    pub fn places<'p>(&self, lot: &Lot, sources: &[Keys<'_>], path: impl Fn(u32) -> &'p str) -> Vec<u64> {
         (0..self.n)
             .map(|group| lot.place(self.text(group, sources).unwrap_or_else(|| path(self.first[group])).as_bytes()))
             .collect()
@@ -263,7 +260,7 @@ pub fn looks_like_groups(listing: &Listing, rows: &[u32]) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn keys(name: &str, texts: &[&str]) -> Keys {
+    fn keys<'a>(name: &str, texts: &[&'a str]) -> Keys<'a> {
         Keys::new(name, texts.iter().map(|t| Some(*t)))
     }
 

@@ -8,6 +8,7 @@ pub mod bound;
 pub mod check;
 mod dups;
 mod eligible;
+pub mod export;
 pub mod groups;
 pub mod lot;
 pub mod options;
@@ -54,7 +55,7 @@ struct Job<'a> {
     lot: Lot,
     /// The rows, as places in the listing.
     rows: Vec<u32>,
-    sources: Vec<Keys>,
+    sources: Vec<Keys<'a>>,
     groups: Groups,
     strata: Strata,
 }
@@ -63,13 +64,13 @@ struct Job<'a> {
 ///
 /// # Errors
 /// A column that is not there; a class that would be missing from a part; kept rows that contradict each other.
-pub fn run(
-    listing: &Listing,
-    options: &Options,
-    earlier: &Earlier,
+pub fn run<'a>(
+    listing: &'a Listing,
+    options: &'a Options,
+    earlier: &'a Earlier,
     crew: &Crew<'_>,
     watch: &mut dyn Watch,
-) -> Result<Outcome> {
+) -> Result<Outcome<'a>> {
     let (rows, left_out) = eligible::rows(listing, options)?;
     if rows.is_empty() {
         return Err(Error::Usage(format!("there is nothing to split: {}", eligible::sentence(&left_out))));
@@ -77,8 +78,8 @@ pub fn run(
     let mut sources = groups::keys(listing, &rows, options)?;
     let mut hashes = Vec::new();
     if options.group_dups {
-        let known: Vec<String> =
-            rows.iter().map(|row| earlier.hashes.get(*row as usize).cloned().unwrap_or_default()).collect();
+        let known: Vec<&str> =
+            rows.iter().map(|row| earlier.hashes.get(*row as usize).map_or("", String::as_str)).collect();
         let (keys, found) = dups::equal_files(listing, &rows, &known, crew, watch)?;
         sources.push(keys);
         hashes = found;
@@ -90,6 +91,7 @@ pub fn run(
     let mut outcome = job.solve(earlier)?;
     outcome.left_out = left_out;
     outcome.hashes = job.rows.iter().zip(hashes).filter_map(|(row, hash)| Some((*row as usize, hash?))).collect();
+    outcome.name_groups(job.groups, job.sources);
     Ok(outcome)
 }
 
@@ -102,13 +104,15 @@ struct Round {
     aims: Aims,
     places: Vec<u64>,
     before: Vec<Option<u8>>,
+    /// The reachable deviations, see [`solve::bounds`].
+    bounds: Vec<f64>,
     group_of: Vec<u32>,
     /// The job's number of each group of this round.
     groups: Vec<u32>,
 }
 
-impl Job<'_> {
-    fn solve(&self, earlier: &Earlier) -> Result<Outcome> {
+impl<'a> Job<'a> {
+    fn solve(&self, earlier: &Earlier) -> Result<Outcome<'a>> {
         let options = self.options;
         let mut outcome = Outcome::begin(self);
         let all: Vec<u32> = (0..self.rows.len() as u32).collect();
@@ -135,7 +139,7 @@ impl Job<'_> {
     }
 
     /// The rows without the groups that alone hold a class: no fold may validate on what the others cannot learn.
-    fn to_validate(&self, rows: Vec<u32>, aims: &Aims, outcome: &mut Outcome) -> Vec<u32> {
+    fn to_validate(&self, rows: Vec<u32>, aims: &Aims, outcome: &mut Outcome<'_>) -> Vec<u32> {
         let group_of: Vec<u32> = rows.iter().map(|row| self.groups.of[*row as usize]).collect();
         let membership = self.strata.membership.of_rows(&rows);
         let sparse = Sparse::new(&group_of, self.groups.n, &membership, self.strata.names.len());
@@ -190,7 +194,8 @@ impl Job<'_> {
         let lots = self.groups.places(&self.lot, &self.sources, |row| self.path(row));
         let places = groups.iter().map(|g| lots[*g as usize]).collect();
         let before = self.before(&rows, &group_of, groups.len(), earlier, before)?;
-        Ok(Round { rows, sparse, aims, places, before, group_of, groups })
+        let bounds = solve::bounds(&sparse, &aims);
+        Ok(Round { rows, sparse, aims, places, before, bounds, group_of, groups })
     }
 
     /// The part that each group had; of a group whose rows had several, the first by path, and with `keep` an error.
@@ -244,10 +249,7 @@ impl Job<'_> {
         };
         let kept = |g: usize| round.before.get(g).copied().flatten().filter(|_| keep);
         match &self.options.method {
-            Method::Balanced => {
-                let bounds = solve::bounds(&round.sparse, &round.aims);
-                Ok(solve::balanced(&problem, &self.lot, &bounds))
-            }
+            Method::Balanced => Ok(solve::balanced(&problem, &self.lot, &round.bounds)),
             Method::Hash => {
                 let by_lot = |(g, place): (usize, &u64)| {
                     kept(g).unwrap_or_else(|| search::part_at(*place, &round.aims.shares) as u8)

@@ -2,12 +2,13 @@
 
 use super::check::first_leak;
 use super::eligible::LeftOut;
-use super::groups::{NONE, looks_like_groups};
+use super::groups::{Groups, Keys, NONE, looks_like_groups};
 use super::options::{Method, Part};
 use super::report::{Line, lines};
-use super::{Earlier, Job, Round, solve};
+use super::{Earlier, Job, Round};
 use crate::error::{Error, Result};
 use crate::names::shown;
+use crate::source::Trouble;
 
 /// Where an entry is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -39,7 +40,7 @@ pub struct Report {
 
 /// A finished split.
 #[derive(Debug, Clone, Default)]
-pub struct Outcome {
+pub struct Outcome<'a> {
     /// For each entry of the listing.
     pub places: Vec<Place>,
     /// The rounds: parts, folds.
@@ -66,17 +67,27 @@ pub struct Outcome {
     pub said: Vec<String>,
     /// Hashes that were worked out: entry and hexadecimal text.
     pub hashes: Vec<(usize, String)>,
+    /// The group of each entry, or [`NONE`].
     group_of: Vec<u32>,
-    group_names: Vec<String>,
+    /// The source and key that name each group, and the texts of the keys.
+    named: Vec<(u32, u32)>,
+    keys: Vec<Keys<'a>>,
 }
 
-impl Outcome {
+impl<'a> Outcome<'a> {
     /// The name of the group of an entry; empty for an image of its own.
     pub fn group(&self, entry: usize) -> &str {
-        match self.group_of.get(entry) {
-            Some(group) if *group != NONE => &self.group_names[*group as usize],
+        let named = self.group_of.get(entry).and_then(|group| self.named.get(*group as usize));
+        match named {
+            Some((source, key)) if *source != NONE => &self.keys[*source as usize].texts[*key as usize],
             _ => "",
         }
+    }
+
+    /// Keeps the names of the groups.
+    pub(super) fn name_groups(&mut self, groups: Groups, sources: Vec<Keys<'a>>) {
+        self.named = groups.named;
+        self.keys = sources;
     }
 
     /// Was anything said about groups?
@@ -84,7 +95,7 @@ impl Outcome {
         !self.sources.is_empty()
     }
 
-    pub(super) fn begin(job: &Job<'_>) -> Self {
+    pub(super) fn begin(job: &Job<'a>) -> Self {
         let n = job.listing.entries.len();
         let mut outcome = Self {
             places: vec![Place::default(); n],
@@ -100,19 +111,17 @@ impl Outcome {
             for (row, group) in job.rows.iter().zip(&job.groups.of) {
                 outcome.group_of[*row as usize] = *group;
             }
-            let name = |g: usize| job.groups.text(g, &job.sources).unwrap_or_default().to_owned();
-            outcome.group_names = (0..job.groups.n).map(name).collect();
         }
         outcome
     }
 
     /// What concerns the whole.
-    pub(super) fn finish(&mut self, job: &Job<'_>) -> Result<()> {
+    pub(super) fn finish(&mut self, job: &Job<'a>) -> Result<()> {
         let mut sizes = vec![0_usize; job.groups.n];
         job.groups.of.iter().for_each(|g| sizes[*g as usize] += 1);
         let largest = (0..sizes.len()).max_by(|a, b| sizes[*a].cmp(&sizes[*b]).then(b.cmp(a)));
         if let Some(g) = largest.filter(|_| self.has_groups()) {
-            self.largest = (sizes[g], self.group_names[g].clone());
+            self.largest = (sizes[g], job.groups.text(g, &job.sources).unwrap_or_default().to_owned());
         }
         if self.has_groups() {
             self.mixed(job);
@@ -127,6 +136,7 @@ impl Outcome {
                 ));
             }
         }
+        self.variants(job);
         for (name, keys, without) in &self.sources {
             if *without > 0 && name != "equal files" {
                 self.said.push(format!("{without} images have no `{}`: each is a group of its own", shown(name)));
@@ -137,6 +147,23 @@ impl Outcome {
             }
         }
         self.leaks(job)
+    }
+
+    /// Classes that differ in case or spaces alone are split as classes of their own, which is hardly meant.
+    fn variants(&mut self, job: &Job<'_>) {
+        let mut classes: Vec<String> = (job.listing.findings.iter())
+            .filter(|f| matches!(f.kind, Trouble::LabelCase | Trouble::LabelSpace | Trouble::LabelUnicode))
+            .map(|f| format!("`{}`", shown(&f.at)))
+            .collect();
+        classes.sort();
+        classes.dedup();
+        if !classes.is_empty() && job.options.stratify.contains(&None) {
+            self.warnings.push(format!(
+                "{} differ from other classes in case or spaces alone and count as classes of their own; are they meant \
+                 as one? (-v shows the lines)",
+                listed(&classes)
+            ));
+        }
     }
 
     /// Counts groups that hold several classes, and sets of equal files that do.
@@ -186,7 +213,7 @@ impl Job<'_> {
     /// Takes over what a round came to.
     pub(super) fn settle(
         &self,
-        outcome: &mut Outcome,
+        outcome: &mut Outcome<'_>,
         round: &Round,
         part: &[u8],
         names: &[String],
@@ -205,8 +232,8 @@ impl Job<'_> {
             let so_far = outcome.moved.unwrap_or_default();
             outcome.moved = Some((so_far.0 + moved, so_far.1 + all));
         }
-        let bounds = solve::bounds(&round.sparse, &round.aims);
-        let mut all = lines(&round.sparse, &round.aims, part, &bounds, &self.strata.names);
+        let bounds = &round.bounds;
+        let mut all = lines(&round.sparse, &round.aims, part, bounds, &self.strata.names);
         let Some(mut size) = all.pop() else { return Err(Error::Internal("a split without a size".into())) };
         size.name = "all".into();
         self.possible(outcome, round, &all, &size, names, earlier)?;
@@ -232,7 +259,7 @@ impl Job<'_> {
     /// What cannot be as wished: said, and an error where a class would be missing without leave.
     fn possible(
         &self,
-        outcome: &mut Outcome,
+        outcome: &mut Outcome<'_>,
         round: &Round,
         lines: &[Line],
         size: &Line,
@@ -250,7 +277,7 @@ impl Job<'_> {
             if absent.is_empty() || at >= self.strata.n_classes && !aims.required[at] {
                 continue;
             }
-            let name = shown(&line.name).to_string();
+            let name = format!("`{}`", shown(&line.name));
             let trained = aims.training.is_none_or(|t| line.parts[t].rows > 0);
             if line.groups == 1 && trained && aims.required[at] {
                 alone.push(name);

@@ -10,9 +10,9 @@ pub const LEAST: f64 = 1e-12;
 const SWEEPS: usize = 12;
 /// Stages of a cooling.
 const STAGES: u32 = 200;
-/// How hot each cycle begins, in typical steps, and its share of the budget. One that begins hot finds the valley where
+/// How hot each cycle begins, in typical steps, and its share of the budget. Those that begin hot find the valley where
 /// groups mix classes; later ones, cooler, its bottom where a few large groups decide.
-const CYCLES: [(f64, f64); 3] = [(0.5, 0.5), (0.2, 0.3), (0.05, 0.2)];
+const CYCLES: [(f64, f64); 4] = [(1.0, 0.35), (0.5, 0.35), (0.2, 0.2), (0.05, 0.1)];
 /// How cold a cycle ends, against its beginning.
 const COLD: f64 = 1e-5;
 
@@ -46,8 +46,8 @@ pub fn nearest_first(places: &[u64], shares: &[f64], is_free: impl Fn(usize) -> 
     order.into_iter().map(|(_, g)| g).collect()
 }
 
-/// Moves groups, in this order, as long as a move lowers the cost by more than `least`.
-pub fn descend(tally: &mut Tally<'_>, order: &[u32], least: f64) {
+/// Moves groups, in this order, as long as a move lowers the cost by more than `least` and the mean deviation is above `goal`.
+pub fn descend(tally: &mut Tally<'_>, order: &[u32], least: f64, goal: f64) {
     let n_parts = tally.aims.n_parts();
     for _ in 0..SWEEPS {
         let mut moved = 0_usize;
@@ -62,19 +62,22 @@ pub fn descend(tally: &mut Tally<'_>, order: &[u32], least: f64) {
                 moved += 1;
             }
         }
-        if moved == 0 {
+        if moved == 0 || tally.is_within(goal) {
             return;
         }
     }
 }
 
 /// Looks for something better by steps that may also go up, less and less so. Ends with the best that was met.
-pub fn anneal(tally: &mut Tally<'_>, free: &[bool], budget: u64, stream: &mut Stream) {
+pub fn anneal(tally: &mut Tally<'_>, free: &[bool], budget: u64, goal: f64, stream: &mut Stream) {
     let Some(mut walk) = Walk::new(tally, free, stream) else { return };
     let step = walk.typical_step();
     for (heat, share) in CYCLES {
         walk.cycle(step * heat, step * heat * COLD, (budget as f64 * share) as u64);
         walk.back_to_best();
+        if walk.tally.is_within(goal) {
+            return;
+        }
     }
 }
 

@@ -9,8 +9,8 @@ use super::tally::{Aims, Tally};
 /// A result this near to the bound of its classes is not worth a longer search.
 const NEAR_ENOUGH: f64 = 1.02;
 /// Work of the search for each group, and at most: strata looked at.
-const WORK_PER_GROUP: u64 = 100_000;
-const MOST_WORK: u64 = 30_000_000;
+const WORK_PER_GROUP: u64 = 50_000;
+const MOST_WORK: u64 = 20_000_000;
 /// What a group that was assigned before must gain to move: a fifth of a point of one class.
 const WORTH_MOVING: f64 = 0.002;
 
@@ -72,15 +72,15 @@ pub fn balanced(problem: &Problem<'_>, lot: &Lot, bounds: &[f64]) -> Vec<u8> {
     let free: Vec<bool> = (0..n).map(|g| known(g).is_none() && !alone[g]).collect();
     let goal = mean_bound(sparse, aims, bounds) * NEAR_ENOUGH + LEAST;
     let order = nearest_first(places, &aims.shares, |g| free[g]);
-    descend(&mut tally, &order, LEAST);
-    if tally.mean_gap() > goal {
+    descend(&mut tally, &order, LEAST, goal);
+    if !tally.is_within(goal) {
         let budget = MOST_WORK.min(WORK_PER_GROUP * order.len() as u64);
-        anneal(&mut tally, &free, budget, &mut lot.stream("anneal"));
-        descend(&mut tally, &order, LEAST);
+        anneal(&mut tally, &free, budget, goal, &mut lot.stream("anneal"));
+        descend(&mut tally, &order, LEAST, goal);
     }
-    if growing && !problem.keep {
+    if growing && !problem.keep && !tally.is_within(goal) {
         let order = nearest_first(places, &aims.shares, |g| !alone[g]);
-        descend(&mut tally, &order, WORTH_MOVING);
+        descend(&mut tally, &order, WORTH_MOVING, goal);
     }
     tally.part
 }

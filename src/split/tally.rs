@@ -168,6 +168,11 @@ impl<'a> Tally<'a> {
         if weights > 0.0 { sum / weights } else { 0.0 }
     }
 
+    /// Is nothing missing that could be there, and the mean deviation at most `goal`?
+    pub fn is_within(&self, goal: f64) -> bool {
+        self.mean_gap() <= goal && self.cost() < MISSING
+    }
+
     /// What the cost would change by if `group` went to `to`.
     #[inline]
     pub fn delta(&self, group: usize, to: usize) -> f64 {

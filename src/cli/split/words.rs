@@ -22,6 +22,8 @@ pub struct Ending<'a> {
     pub manifest: &'a Path,
     /// Rows of an earlier manifest whose images are gone.
     pub gone: u64,
+    /// Where exports were written.
+    pub exports: Option<&'a Path>,
     /// Nothing was written.
     pub dry_run: bool,
     /// Since the start.
@@ -29,7 +31,7 @@ pub struct Ending<'a> {
 }
 
 /// The table and what to do next.
-pub fn text(outcome: &Outcome, ending: &Ending<'_>, whole: bool) -> String {
+pub fn text(outcome: &Outcome<'_>, ending: &Ending<'_>, whole: bool) -> String {
     let n = |n: usize| thousands(n as u64);
     let mut text = format!("{} images", n(outcome.n_rows));
     if outcome.has_groups() {
@@ -74,6 +76,9 @@ pub fn text(outcome: &Outcome, ending: &Ending<'_>, whole: bool) -> String {
         text.push_str(&format!("Would write {}\n", shown(ending.manifest)));
     } else {
         text.push_str(&format!("Every row: {}\n", shown(ending.manifest)));
+        if let Some(folder) = ending.exports {
+            text.push_str(&format!("Exports: {}\n", shown(folder)));
+        }
         text.push_str(&format!("Next: prep weights {}\n", shell_word(ending.input)));
     }
     text
@@ -132,7 +137,7 @@ fn table(report: &Report, groups: bool, whole: bool) -> String {
 }
 
 fn cells(line: &Line, report: &Report, groups: bool) -> Vec<String> {
-    let mut row = vec![shown(&line.name).to_string(), thousands(line.rows)];
+    let mut row = vec![class_name(&line.name), thousands(line.rows)];
     if groups {
         row.push(thousands(line.groups));
     }
@@ -149,13 +154,18 @@ fn cells(line: &Line, report: &Report, groups: bool) -> Vec<String> {
     row
 }
 
+/// A class in a table; spaces at its ends, which make another class of it, are seen.
+fn class_name(name: &str) -> String {
+    if name.trim() == name { shown(name).to_string() } else { format!("`{}`", shown(name)) }
+}
+
 fn short(percent: f64) -> String {
     let text = format!("{percent:.1}");
     text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
 }
 
 /// The whole outcome as one document.
-pub fn json(outcome: &Outcome, options: &Options, ending: &Ending<'_>) -> String {
+pub fn json(outcome: &Outcome<'_>, options: &Options, ending: &Ending<'_>) -> String {
     let left: Vec<Value> = outcome
         .left_out
         .iter()
@@ -166,6 +176,7 @@ pub fn json(outcome: &Outcome, options: &Options, ending: &Ending<'_>) -> String
         "command": "split",
         "manifest": ending.manifest.to_string_lossy(),
         "dry_run": ending.dry_run,
+        "exports": ending.exports.map(|folder| folder.to_string_lossy()),
         "left_out": left,
         "gone": ending.gone,
         "warnings": outcome.warnings,
@@ -178,7 +189,7 @@ pub fn json(outcome: &Outcome, options: &Options, ending: &Ending<'_>) -> String
 }
 
 /// What the sidecar keeps of a split.
-pub fn summary(outcome: &Outcome, options: &Options) -> Value {
+pub fn summary(outcome: &Outcome<'_>, options: &Options) -> Value {
     let sources: Vec<Value> = outcome
         .sources
         .iter()
