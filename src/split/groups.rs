@@ -236,6 +236,7 @@ const GROUP_NAMES: [&str; 28] = [
 /// The columns that look like groups although nobody named them: telling names, values that come again.
 pub fn looks_like_groups(listing: &Listing, rows: &[u32]) -> Vec<String> {
     let Some(table) = &listing.table else { return Vec::new() };
+    let rows = &rows[..rows.len().min(50_000)];
     let telling = |name: &str| {
         let plain: String = name.to_lowercase().chars().filter(|c| c.is_alphanumeric()).collect();
         let stem = ["identifier", "number", "name", "uid", "id", "nr", "no"]

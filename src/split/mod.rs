@@ -146,7 +146,7 @@ impl<'a> Job<'a> {
         let alone = solve::only_groups(&sparse, aims);
         let classes: Vec<String> = (0..self.strata.names.len())
             .filter(|c| aims.required[*c] && sparse.groups[*c] == 1)
-            .map(|c| shown(&self.strata.names[c]).to_string())
+            .map(|c| format!("`{}`", shown(&self.strata.names[c])))
             .collect();
         if classes.is_empty() {
             return rows;
