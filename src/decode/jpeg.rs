@@ -10,6 +10,10 @@ use super::{
 use crate::fault::{Cause, Fault, Note, Oddity};
 use crate::pixels::{Orientation, Rgb8, Scale};
 
+/// The eighths that are worth decoding at, beside the whole. libjpeg-turbo has SIMD code for 1/2 and 1/4, and 1/8
+/// needs no transform; its 3/8 in plain C was measured slower than 1/2 (60 against 56 ms for 12 MP), at equal quality.
+pub const FAST_SCALES: [u8; 3] = [1, 2, 4];
+
 /// What the components are, by the rules of libjpeg.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Colour {

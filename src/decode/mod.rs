@@ -153,6 +153,15 @@ impl Opened<'_> {
         &self.notes
     }
 
+    /// The cheapest scale at which the part `part` (stored pixels) still has `gap` times the pixels of `to` along both
+    /// sides: what a resampling filter needs to work as on the whole picture.
+    pub fn scale_for(&self, part: (u32, u32), to: (u32, u32), gap: f64) -> Scale {
+        match &self.body {
+            Body::Jpeg(_) => Scale::smallest_for(&jpeg::FAST_SCALES, part, to, gap),
+            _ => Scale::FULL,
+        }
+    }
+
     /// Bytes that [`pixels`](Self::pixels) holds at its peak beside the file itself, the result included.
     pub fn need_bytes(&self, scale: Scale) -> u64 {
         let all = u64::from(self.header.width) * u64::from(self.header.height);

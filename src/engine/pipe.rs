@@ -54,6 +54,11 @@ impl Read<'_> {
     pub fn header(&self) -> &Header {
         self.opened.header()
     }
+
+    /// See [`Opened::scale_for`].
+    pub fn scale_for(&self, part: (u32, u32), to: (u32, u32), gap: f64) -> Scale {
+        self.opened.scale_for(part, to, gap)
+    }
 }
 
 impl Pipe {

@@ -166,7 +166,7 @@ impl Work<'_> {
         let turn = self.options.contract.orient;
         let stored = if turn { geometry.stored(header.orientation) } else { geometry };
         let part = (stored.window.width as u32, stored.window.height as u32);
-        let scale = Scale::smallest_for(part, stored.size, GAP);
+        let scale = read.scale_for(part, stored.size, GAP);
         let extra = Resizer::need_bytes(scale.of(header.height), stored.size) + 9 * pixels(geometry.size);
         let mut held = self.pipe.pixels(read, scale, extra, self.item, codec)?;
         self.notes.append(&mut held.decoded.notes);
