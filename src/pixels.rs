@@ -98,7 +98,8 @@ impl Scale {
     pub fn smallest_for(steps: &[u8], from: (u32, u32), to: (u32, u32), gap: f64) -> Self {
         let enough = |step: &u8| {
             let share = f64::from(*step) / 8.0;
-            f64::from(from.0) * share >= f64::from(to.0) * gap && f64::from(from.1) * share >= f64::from(to.1) * gap
+            f64::from(from.0) * share >= f64::from(to.0) * gap
+                && f64::from(from.1) * share >= f64::from(to.1) * gap
         };
         steps.iter().copied().find(enough).map_or(Self::FULL, Self::eighths)
     }

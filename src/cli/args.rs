@@ -13,7 +13,15 @@ use crate::source;
 #[command(next_help_heading = "Global options")]
 pub struct Global {
     /// Worker threads; 0 takes one for each processor
-    #[arg(short = 'j', long, global = true, default_value_t = 0, value_name = "N", env = "PREP_THREADS", hide_env = true)]
+    #[arg(
+        short = 'j',
+        long,
+        global = true,
+        default_value_t = 0,
+        value_name = "N",
+        env = "PREP_THREADS",
+        hide_env = true
+    )]
     pub threads: usize,
     /// Seed of everything that is drawn by lot
     #[arg(long, global = true, default_value_t = 0, value_name = "N", env = "PREP_SEED", hide_env = true)]
@@ -171,7 +179,9 @@ impl Allowance {
 
 fn allowance(text: &str) -> Result<Allowance, String> {
     let parsed = match text.strip_suffix('%') {
-        Some(number) => number.trim().parse().ok().filter(|p| (0.0..=100.0).contains(p)).map(Allowance::Percent),
+        Some(number) => {
+            number.trim().parse().ok().filter(|p| (0.0..=100.0).contains(p)).map(Allowance::Percent)
+        }
         None => text.parse().ok().map(Allowance::Count),
     };
     parsed.ok_or_else(|| "a number of images, or a percentage as in 2%".into())
@@ -211,7 +221,10 @@ pub fn dimensions(text: &str) -> Result<(u32, u32), String> {
 
 /// A side: 1 to 65535 pixels.
 pub fn side(text: &str) -> Result<u32, String> {
-    text.parse().ok().filter(|n| (1..=65_535).contains(n)).ok_or_else(|| "a number of pixels from 1 to 65535".into())
+    text.parse()
+        .ok()
+        .filter(|n| (1..=65_535).contains(n))
+        .ok_or_else(|| "a number of pixels from 1 to 65535".into())
 }
 
 /// The workers that `threads` means.

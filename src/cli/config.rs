@@ -49,7 +49,8 @@ fn read(path: PathBuf) -> Result<File> {
 /// # Errors
 /// [`Error::Table`] for a key that no command has, or a value that cannot be an option's.
 pub fn merge(file: &File, typed: &[OsString], cli: &clap::Command) -> Result<Vec<OsString>> {
-    let Some(at) = typed.iter().skip(1).position(|w| cli.find_subcommand(w.to_string_lossy().as_ref()).is_some())
+    let Some(at) =
+        typed.iter().skip(1).position(|w| cli.find_subcommand(w.to_string_lossy().as_ref()).is_some())
     else {
         return Ok(typed.to_vec());
     };
@@ -67,7 +68,11 @@ pub fn merge(file: &File, typed: &[OsString], cli: &clap::Command) -> Result<Vec
             }
             toml::Value::Table(_) => {
                 if cli.find_subcommand(key).is_none() {
-                    return Err(unknown(file, key, cli.get_subcommands().map(|c| c.get_name().to_owned()).collect()));
+                    return Err(unknown(
+                        file,
+                        key,
+                        cli.get_subcommands().map(|c| c.get_name().to_owned()).collect(),
+                    ));
                 }
             }
             // At the top: an option of this command, or of another one.
@@ -92,7 +97,11 @@ fn require(file: &File, key: &str, commands: &[&clap::Command]) -> Result<()> {
     if commands.iter().any(|c| has(c, key)) {
         return Ok(());
     }
-    let known = commands.iter().flat_map(|c| c.get_arguments()).filter_map(|a| a.get_long().map(str::to_owned)).collect();
+    let known = commands
+        .iter()
+        .flat_map(|c| c.get_arguments())
+        .filter_map(|a| a.get_long().map(str::to_owned))
+        .collect();
     Err(unknown(file, key, known))
 }
 

@@ -48,16 +48,20 @@ impl Command {
     /// standard input must be kept for a restart.
     fn supervised(&self) -> Option<(std::time::Duration, bool)> {
         match self {
-            Self::Shrink(args) => {
-                Some((args.input.max_time(), args.input.reads_stdin()))
-            }
+            Self::Shrink(args) => Some((args.input.max_time(), args.input.reads_stdin())),
         }
     }
 }
 
 fn long_version() -> &'static str {
     static TEXT: std::sync::OnceLock<String> = std::sync::OnceLock::new();
-    TEXT.get_or_init(|| format!("{}\nJPEG: {}\nother formats: PNG, WebP, TIFF, BMP, GIF, PNM, QOI, ICO, TGA", env!("CARGO_PKG_VERSION"), crate::encode::jpeg_engine()))
+    TEXT.get_or_init(|| {
+        format!(
+            "{}\nJPEG: {}\nother formats: PNG, WebP, TIFF, BMP, GIF, PNM, QOI, ICO, TGA",
+            env!("CARGO_PKG_VERSION"),
+            crate::encode::jpeg_engine()
+        )
+    })
 }
 
 /// Runs what was typed and gives the exit code.
@@ -106,7 +110,9 @@ fn parse(typed: Vec<std::ffi::OsString>) -> std::result::Result<Cli, Refused> {
 
 fn dispatch(cli: &Cli, terminal: &Terminal) -> Result<u8> {
     let flight = supervise::in_worker()?;
-    if flight.is_none() && let Some((max_time, stdin)) = cli.command.supervised() {
+    if flight.is_none()
+        && let Some((max_time, stdin)) = cli.command.supervised()
+    {
         return supervise::run(max_time, stdin, &mut |sentence| terminal.say(sentence));
     }
     match &cli.command {

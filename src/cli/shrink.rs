@@ -207,14 +207,19 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal, flight: Option<&Fl
     }
     let exceeded = args.input.max_bad.exceeded(report.bad(), report.total());
     if exceeded {
-        terminal.warn(&format!("{} of {} images are not usable: more than --max-bad allows", report.bad(), report.total()));
+        terminal.warn(&format!(
+            "{} of {} images are not usable: more than --max-bad allows",
+            report.bad(),
+            report.total()
+        ));
     }
     Ok(u8::from(exceeded))
 }
 
 fn report_text(report: &Report, seconds: f64) -> String {
     let ok = report.ok();
-    let mut text = format!("{}: {} images, {}", shown(&report.folder), thousands(ok as u64), bytes(report.bytes_out));
+    let mut text =
+        format!("{}: {} images, {}", shown(&report.folder), thousands(ok as u64), bytes(report.bytes_out));
     if report.bytes_out > 0 {
         let ratio = report.bytes_in as f64 / report.bytes_out as f64;
         text.push_str(&format!(" from {} ({ratio:.1}x smaller)", bytes(report.bytes_in)));
@@ -238,7 +243,9 @@ fn report_text(report: &Report, seconds: f64) -> String {
         faults.sort_by_key(|(code, (n, _))| (std::cmp::Reverse(*n), **code));
         let rows: Vec<Vec<String>> = faults
             .into_iter()
-            .map(|(code, (n, first))| vec![thousands(*n as u64), (*code).to_owned(), shown(first).to_string()])
+            .map(|(code, (n, first))| {
+                vec![thousands(*n as u64), (*code).to_owned(), shown(first).to_string()]
+            })
             .collect();
         text.push_str(&columns(&rows, &[true, false, false]));
     }

@@ -19,7 +19,9 @@ impl Terminal {
         let colour = match global.color {
             When::Always => true,
             When::Never => false,
-            When::Auto => io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()),
+            When::Auto => {
+                io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
+            }
         };
         Self { quiet: global.quiet, verbose: global.verbose, colour }
     }
@@ -96,13 +98,20 @@ pub fn bytes(number: u64) -> String {
         value /= 1000.0;
         unit += 1;
     }
-    let decimals = if unit == 0 || value >= 99.95 { 0 } else if value >= 9.995 { 1 } else { 2 };
+    let decimals = if unit == 0 || value >= 99.95 {
+        0
+    } else if value >= 9.995 {
+        1
+    } else {
+        2
+    };
     format!("{value:.decimals$} {}", units[unit])
 }
 
 /// Columns: numbers to the right, text to the left, two spaces between, no boxes.
 pub fn columns(rows: &[Vec<String>], right: &[bool]) -> String {
-    let width = |c: usize| rows.iter().filter_map(|r| r.get(c)).map(|cell| cell.chars().count()).max().unwrap_or(0);
+    let width =
+        |c: usize| rows.iter().filter_map(|r| r.get(c)).map(|cell| cell.chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..right.len()).map(width).collect();
     let mut out = String::new();
     for row in rows {

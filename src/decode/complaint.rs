@@ -50,12 +50,18 @@ pub(super) enum Complaint {
 const MOST_PADDING: u64 = 8;
 
 /// What a complaint means for the picture: `None` where it is only a note.
-pub(super) fn judge(complaint: &Complaint, pixels: &Pixels, walk: &Walk, notes: &mut Vec<Note>) -> Result<Option<Fault>, Fault> {
+pub(super) fn judge(
+    complaint: &Complaint,
+    pixels: &Pixels,
+    walk: &Walk,
+    notes: &mut Vec<Note>,
+) -> Result<Option<Fault>, Fault> {
     let damage = |detail: String| Ok(Some(Fault::new(Cause::EntropyDamage, detail)));
     match complaint {
         // In a file of several scans a later complaint may hide behind one that is not about the last.
         Complaint::LeftOver { bytes, last: true } if *bytes <= MOST_PADDING => {
-            notes.push(Note::new(Oddity::JunkBetweenSegments, format!("{bytes} bytes before the end marker")));
+            notes
+                .push(Note::new(Oddity::JunkBetweenSegments, format!("{bytes} bytes before the end marker")));
             Ok(None)
         }
         Complaint::LeftOver { bytes, .. } => damage(format!("{bytes} bytes of picture data are left over")),
@@ -73,7 +79,9 @@ pub(super) fn judge(complaint: &Complaint, pixels: &Pixels, walk: &Walk, notes: 
             };
             Ok(Some(Fault::new(Cause::Truncated, detail)))
         }
-        Complaint::Restarts => damage("restart markers are lost or out of order, and data with them".to_owned()),
+        Complaint::Restarts => {
+            damage("restart markers are lost or out of order, and data with them".to_owned())
+        }
         Complaint::ImpossibleCode => damage("the data hold an impossible code".to_owned()),
         Complaint::Refinement => damage("scans refine coefficients that none has begun".to_owned()),
         Complaint::Harmless(text) => {

@@ -5,7 +5,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use moxcms::{ColorProfile, DataColorSpace, Layout, ProfileText, RenderingIntent, TransformExecutor, TransformOptions};
+use moxcms::{
+    ColorProfile, DataColorSpace, Layout, ProfileText, RenderingIntent, TransformExecutor, TransformOptions,
+};
 
 use super::Mode;
 use crate::fault::{Note, Oddity};
@@ -20,10 +22,7 @@ pub(super) enum Embedded {
     /// Something that is no profile for these samples; why.
     Broken(String),
     /// A profile that may be used.
-    Usable {
-        profile: Box<ColorProfile>,
-        name: String,
-    },
+    Usable { profile: Box<ColorProfile>, name: String },
 }
 
 impl Embedded {
@@ -116,7 +115,8 @@ impl Transform {
             DataColorSpace::Cmyk => (From::Cmyk, Layout::Rgba),
             other => return Err(format!("no way from {other:?} to sRGB")),
         };
-        let options = TransformOptions { rendering_intent: RenderingIntent::Perceptual, ..TransformOptions::default() };
+        let options =
+            TransformOptions { rendering_intent: RenderingIntent::Perceptual, ..TransformOptions::default() };
         let run = profile
             .create_transform_8bit(layout, &ColorProfile::new_srgb(), Layout::Rgb, options)
             .map_err(|why| why.to_string())?;
@@ -184,5 +184,9 @@ fn describe(profile: &ColorProfile) -> String {
     };
     let text: String = text.chars().filter(|c| !c.is_control()).take(60).collect();
     let text = text.trim();
-    if text.is_empty() { format!("{:?} profile without a name", profile.color_space) } else { text.to_owned() }
+    if text.is_empty() {
+        format!("{:?} profile without a name", profile.color_space)
+    } else {
+        text.to_owned()
+    }
 }

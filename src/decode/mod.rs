@@ -41,6 +41,7 @@ pub use turbo::Compressor;
 pub use zune::Compressor;
 
 pub use icc::Transform;
+pub use sniff::signature;
 
 /// An image whose header is known and within the limits.
 pub struct Opened<'a> {
@@ -206,7 +207,11 @@ impl Opened<'_> {
             Body::Gif(gif) => gif.pixels(&paint)?,
             Body::Plain(plain) => plain.pixels(&paint)?,
         };
-        let scale = if matches!(self.body, Body::Jpeg(_)) && raw.rgb.width != self.header.width { scale } else { Scale::FULL };
+        let scale = if matches!(self.body, Body::Jpeg(_)) && raw.rgb.width != self.header.width {
+            scale
+        } else {
+            Scale::FULL
+        };
         let share = f64::from(scale.numerator()) / 8.0;
         let true_size = (f64::from(self.header.width) * share, f64::from(self.header.height) * share);
         notes.extend(raw.notes);

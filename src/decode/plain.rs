@@ -45,7 +45,9 @@ fn decoder(bytes: &[u8], format: Format) -> Result<Source<'_>, Fault> {
         Format::Qoi => qoi::QoiDecoder::new(from).map(|d| Box::new(d) as Source<'_>),
         Format::Ico => ico::IcoDecoder::new(from).map(|d| Box::new(d) as Source<'_>),
         Format::Tga => tga::TgaDecoder::new(from).map(|d| Box::new(d) as Source<'_>),
-        Format::Jpeg | Format::Png | Format::Tiff | Format::Gif => return Err(Fault::new(Cause::Undecodable, "wrong door")),
+        Format::Jpeg | Format::Png | Format::Tiff | Format::Gif => {
+            return Err(Fault::new(Cause::Undecodable, "wrong door"));
+        }
     };
     made.map_err(|why| fault(&why))
 }
@@ -105,7 +107,11 @@ impl Plain<'_> {
             }
             32 => {
                 let samples = samples.chunks_exact(4).map(|b| f32::from_ne_bytes([b[0], b[1], b[2], b[3]]));
-                flat.row16(samples.map(|v| (v.clamp(0.0, 1.0) * 65535.0).round() as u16), channels, &mut data);
+                flat.row16(
+                    samples.map(|v| (v.clamp(0.0, 1.0) * 65535.0).round() as u16),
+                    channels,
+                    &mut data,
+                );
                 notes.push(Note::plain(Oddity::FloatSamples));
             }
             _ => flat.row8(&samples, channels, &mut data),

@@ -153,11 +153,15 @@ fn kind(decoder: &mut Source<'_>, palette: bool) -> Result<(Kind, u8), Fault> {
         Some(_) => None,
     };
     Ok(match (colour, alpha) {
-        (ColorType::Gray(bits), _) | (ColorType::Multiband { bit_depth: bits, .. }, _) if palette && bits <= 16 => {
+        (ColorType::Gray(bits), _) | (ColorType::Multiband { bit_depth: bits, .. }, _)
+            if palette && bits <= 16 =>
+        {
             (Kind::Palette(colours(decoder, bits)?), bits)
         }
         (ColorType::Gray(bits), _) => (Kind::Gray, bits),
-        (ColorType::Multiband { bit_depth, num_samples: 2 }, Some(alpha)) => (Kind::GrayAlpha(alpha), bit_depth),
+        (ColorType::Multiband { bit_depth, num_samples: 2 }, Some(alpha)) => {
+            (Kind::GrayAlpha(alpha), bit_depth)
+        }
         (ColorType::Multiband { bit_depth, num_samples: 2 }, None) => (Kind::Gray, bit_depth),
         (ColorType::RGB(bits), _) | (ColorType::RGBA(bits), None) => (Kind::Rgb, bits),
         (ColorType::RGBA(bits), Some(alpha)) => (Kind::Rgba(alpha), bits),
@@ -205,7 +209,9 @@ impl Tiff<'_> {
         let damage = match outcome {
             Ok(()) => None,
             // Strips before the broken one are there.
-            Err(why @ (TiffError::IoError(_) | TiffError::FormatError(_))) if data.iter().any(|b| *b != 0) => {
+            Err(why @ (TiffError::IoError(_) | TiffError::FormatError(_)))
+                if data.iter().any(|b| *b != 0) =>
+            {
                 Some(Fault::new(Cause::Truncated, format!("TIFF: {why}")))
             }
             Err(why) => return Err(fault(&why)),
@@ -219,7 +225,8 @@ impl Tiff<'_> {
         let mut flat = Flattener::new(paint);
         let width = self.width as usize;
         let mut out = Vec::with_capacity(width * self.height as usize * 3);
-        let stretch = (self.bits > 16 || self.samples != Samples::Unsigned).then(|| planes.stretch(self, notes));
+        let stretch =
+            (self.bits > 16 || self.samples != Samples::Unsigned).then(|| planes.stretch(self, notes));
         let (mut row8, mut row16) = (Vec::new(), Vec::new());
         for y in 0..self.height as usize {
             match (&stretch, self.bits) {
@@ -247,7 +254,14 @@ impl Tiff<'_> {
     }
 
     /// A row of 8-bit samples with `channels` a pixel, of which the kind says how many count.
-    fn row_flat(&self, row: &[u8], channels: usize, paint: &Paint<'_>, flat: &mut Flattener, out: &mut Vec<u8>) {
+    fn row_flat(
+        &self,
+        row: &[u8],
+        channels: usize,
+        paint: &Paint<'_>,
+        flat: &mut Flattener,
+        out: &mut Vec<u8>,
+    ) {
         let pixels = row.chunks_exact(channels);
         match &self.kind {
             Kind::Palette(colours) => {
@@ -263,7 +277,11 @@ impl Tiff<'_> {
             Kind::Gray => out.extend(pixels.flat_map(|p| [p[0]; 3])),
             Kind::Rgb => out.extend(pixels.flat_map(|p| [p[0], p[1], p[2]])),
             Kind::GrayAlpha(alpha) => pixels.for_each(|p| {
-                let value = if *alpha == Alpha::Associated { straight(p[0].into(), p[1].into(), 255) as u8 } else { p[0] };
+                let value = if *alpha == Alpha::Associated {
+                    straight(p[0].into(), p[1].into(), 255) as u8
+                } else {
+                    p[0]
+                };
                 flat.row8(&[value, p[1]], 2, out);
             }),
             Kind::Rgba(alpha) => pixels.for_each(|p| {
@@ -276,7 +294,14 @@ impl Tiff<'_> {
     }
 
     /// The same for samples that were brought to 16 bits.
-    fn row_deep(&self, row: &[u16], channels: usize, paint: &Paint<'_>, flat: &mut Flattener, out: &mut Vec<u8>) {
+    fn row_deep(
+        &self,
+        row: &[u16],
+        channels: usize,
+        paint: &Paint<'_>,
+        flat: &mut Flattener,
+        out: &mut Vec<u8>,
+    ) {
         let pixels = row.chunks_exact(channels);
         match &self.kind {
             Kind::Palette(colours) => {
@@ -290,7 +315,9 @@ impl Tiff<'_> {
             }
             Kind::Gray => flat.row16(pixels.map(|p| p[0]), 1, out),
             Kind::Rgb | Kind::YCbCr => flat.row16(pixels.flat_map(|p| [p[0], p[1], p[2]]), 3, out),
-            Kind::GrayAlpha(alpha) => flat.row16(pixels.flat_map(|p| unassociated([p[0], p[1]], *alpha)), 2, out),
+            Kind::GrayAlpha(alpha) => {
+                flat.row16(pixels.flat_map(|p| unassociated([p[0], p[1]], *alpha)), 2, out)
+            }
             Kind::Rgba(alpha) => {
                 flat.row16(pixels.flat_map(|p| unassociated([p[0], p[1], p[2], p[3]], *alpha)), 4, out);
             }
@@ -342,12 +369,14 @@ impl<'b> Planes<'b> {
         let width = width as usize;
         let row_stride = layout.row_stride.map_or(0, usize::from);
         let planes = layout.planes.max(1);
-        let channels = if planes > 1 { planes } else { (row_stride * 8 / usize::from(bits).max(1)) / width.max(1) };
+        let channels =
+            if planes > 1 { planes } else { (row_stride * 8 / usize::from(bits).max(1)) / width.max(1) };
         if row_stride == 0 || channels == 0 {
             return Err(Fault::new(Cause::Undecodable, "the TIFF has rows of no length"));
         }
         // Rows of less than 8 bits a sample are padded to bytes, which must not count as a channel.
-        let channels = if bits < 8 && planes == 1 { channels_of_packed(row_stride, width, bits) } else { channels };
+        let channels =
+            if bits < 8 && planes == 1 { channels_of_packed(row_stride, width, bits) } else { channels };
         let plane_stride = layout.plane_stride.map_or(data.len(), usize::from);
         Ok(Self { data, row_stride, plane_stride, planes, channels, width, bits })
     }
@@ -422,7 +451,8 @@ impl<'b> Planes<'b> {
                 }
             });
         }
-        let ranges = [1.0, 255.0, 65535.0].into_iter().filter(|most| *most > 1.0 || tiff.samples == Samples::Float);
+        let ranges =
+            [1.0, 255.0, 65535.0].into_iter().filter(|most| *most > 1.0 || tiff.samples == Samples::Float);
         let whole = ranges.filter(|most| low >= 0.0 && high <= *most).map(|most| (0.0, most)).next();
         let (from, to) = whole.unwrap_or(if low < high { (low, high) } else { (low.min(0.0), low.max(1.0)) });
         notes.push(Note::new(Oddity::FloatSamples, format!("{from} to {to} taken as black to white")));

@@ -193,7 +193,11 @@ impl Walk {
             let size = if head >> 4 == 0 { 64 } else { 128 };
             let Some(table) = rest.get(..size) else { return };
             let bit = 1 << (head & 3);
-            if table.iter().all(|q| *q == 0) { self.zero_tables |= bit } else { self.zero_tables &= !bit }
+            if table.iter().all(|q| *q == 0) {
+                self.zero_tables |= bit
+            } else {
+                self.zero_tables &= !bit
+            }
             body = &rest[size..];
         }
     }
@@ -274,13 +278,21 @@ impl Walk {
             let high = (u64::from(frame.height) * u64::from(c.v)).div_ceil(u64::from(v));
             (wide.div_ceil(8), high.div_ceil(8))
         } else {
-            (u64::from(frame.width).div_ceil(u64::from(h) * 8), u64::from(frame.height).div_ceil(u64::from(v) * 8))
+            (
+                u64::from(frame.width).div_ceil(u64::from(h) * 8),
+                u64::from(frame.height).div_ceil(u64::from(v) * 8),
+            )
         };
         Some(across * down)
     }
 
     /// Bodies of the segments with this marker that start with `signature`, without it.
-    pub fn bodies<'b>(&self, bytes: &'b [u8], marker: u8, signature: &'static [u8]) -> impl Iterator<Item = &'b [u8]> {
+    pub fn bodies<'b>(
+        &self,
+        bytes: &'b [u8],
+        marker: u8,
+        signature: &'static [u8],
+    ) -> impl Iterator<Item = &'b [u8]> {
         let hits = self.segments.iter().filter(move |s| s.marker == marker);
         hits.filter_map(move |s| bytes[s.body.clone()].strip_prefix(signature))
     }

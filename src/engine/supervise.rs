@@ -133,14 +133,19 @@ fn died_of(status: ExitStatus) -> String {
 }
 
 fn start(folder: &std::path::Path, stdin: Option<&std::path::Path>) -> io::Result<Child> {
-    let program = if cfg!(target_os = "linux") { PathBuf::from("/proc/self/exe") } else { std::env::current_exe()? };
+    let program =
+        if cfg!(target_os = "linux") { PathBuf::from("/proc/self/exe") } else { std::env::current_exe()? };
     let mut command = Command::new(program);
     command
         .args(std::env::args_os().skip(1))
         .env(FLIGHT_VARIABLE, folder)
         .env(PARENT_VARIABLE, std::process::id().to_string());
     // glibc otherwise raises its thresholds with use and keeps tens of megabytes a thread that nobody holds.
-    for (name, value) in [("MALLOC_ARENA_MAX", "4"), ("MALLOC_TRIM_THRESHOLD_", "8388608"), ("MALLOC_MMAP_THRESHOLD_", "4194304")] {
+    for (name, value) in [
+        ("MALLOC_ARENA_MAX", "4"),
+        ("MALLOC_TRIM_THRESHOLD_", "8388608"),
+        ("MALLOC_MMAP_THRESHOLD_", "4194304"),
+    ] {
         if std::env::var_os(name).is_none() {
             command.env(name, value);
         }

@@ -14,7 +14,9 @@ pub fn beside(input: &Path, suffix: &str) -> Result<PathBuf> {
     let real = input.canonicalize().map_err(|e| Error::read("looking at the input", input, e))?;
     let folder = if real.is_dir() { real } else { real.with_extension("") };
     let (Some(parent), Some(name)) = (folder.parent(), folder.file_name()) else {
-        return Err(Error::Outputs("the input is the root of the file system: say with -o where to write".into()));
+        return Err(Error::Outputs(
+            "the input is the root of the file system: say with -o where to write".into(),
+        ));
     };
     let mut beside = name.to_owned();
     beside.push(suffix);
@@ -89,7 +91,13 @@ mod tests {
         std::fs::create_dir(&photos).unwrap();
         let link = dir.path().join("link");
         std::os::unix::fs::symlink(&photos, &link).unwrap();
-        for bad in [photos.clone(), photos.join("out"), link.join("deep/out"), dir.path().to_owned(), photos.join("../photos/x")] {
+        for bad in [
+            photos.clone(),
+            photos.join("out"),
+            link.join("deep/out"),
+            dir.path().to_owned(),
+            photos.join("../photos/x"),
+        ] {
             assert!(check_apart(&photos, &bad).is_err(), "{}", bad.display());
         }
         for good in [dir.path().join("photos-512"), dir.path().join("other/out")] {

@@ -24,7 +24,12 @@ impl Stamp {
     pub fn of(file: &Path) -> Self {
         fs::metadata(file).map_or_else(
             |_| Self::default(),
-            |meta| Self { bytes: meta.len(), mtime: meta.mtime(), nanos: meta.mtime_nsec(), inode: meta.ino() },
+            |meta| Self {
+                bytes: meta.len(),
+                mtime: meta.mtime(),
+                nanos: meta.mtime_nsec(),
+                inode: meta.ino(),
+            },
         )
     }
 }

@@ -282,10 +282,18 @@ pub fn run(
 
     let lines: Vec<Line> = lines.into_iter().flatten().collect();
     if lines.len() != listing.entries.len() {
-        return Err(Error::Internal(format!("{} of {} entries have a row", lines.len(), listing.entries.len())));
+        return Err(Error::Internal(format!(
+            "{} of {} entries have a row",
+            lines.len(),
+            listing.entries.len()
+        )));
     }
-    let mut report =
-        Report { folder: folder.to_owned(), resumed: listing.entries.len() - missing.len(), removed, ..Report::default() };
+    let mut report = Report {
+        folder: folder.to_owned(),
+        resumed: listing.entries.len() - missing.len(),
+        removed,
+        ..Report::default()
+    };
     for (entry, line) in listing.entries.iter().zip(&lines) {
         report.count(entry, line);
     }
@@ -293,7 +301,12 @@ pub fn run(
     Ok(report)
 }
 
-fn open_journal(path: &Path, folder: &Path, heading: &str, options: &Options) -> Result<(Journal, Vec<String>)> {
+fn open_journal(
+    path: &Path,
+    folder: &Path,
+    heading: &str,
+    options: &Options,
+) -> Result<(Journal, Vec<String>)> {
     if options.force {
         // A heading that no run has empties it; then it is begun as usual.
         drop(Journal::open(path, folder, heading)?);

@@ -94,7 +94,8 @@ pub fn make(
     item: &Item<'_>,
 ) -> Result<Made, Failed> {
     let (target, encoding) = target;
-    let mut made = encode(bench, pipe, options, entry, encoding, item).map_err(|(fault, s)| Failed::Fault(fault, s))?;
+    let mut made =
+        encode(bench, pipe, options, entry, encoding, item).map_err(|(fault, s)| Failed::Fault(fault, s))?;
     out::write_whole("writing a copy", target, &bench.encoded, false).map_err(Failed::Run)?;
     made.hash = short_hex(&blake3::hash(&bench.encoded));
     Ok(made)
@@ -182,7 +183,9 @@ impl Work<'_> {
                 .map_err(|why| Fault::new(Cause::Encode, why))?
         };
         let upright = normal::upright_srgb(small, &held.decoded.finish);
-        self.encoder.encode(&upright, self.encoding, self.encoded).map_err(|why| Fault::new(Cause::Encode, why))?;
+        self.encoder
+            .encode(&upright, self.encoding, self.encoded)
+            .map_err(|why| Fault::new(Cause::Encode, why))?;
         let size = upright.size();
         Ok(size)
     }
@@ -210,7 +213,8 @@ impl Work<'_> {
             }
             // Salvaged, or coded in a way that cannot be cut out cleanly: written anew.
             None => {
-                let upright = normal::upright_srgb(std::mem::take(&mut held.decoded.rgb), &held.decoded.finish);
+                let upright =
+                    normal::upright_srgb(std::mem::take(&mut held.decoded.rgb), &held.decoded.finish);
                 self.encoder
                     .encode(&upright, self.encoding, self.encoded)
                     .map_err(|why| Fault::new(Cause::Encode, why))?;

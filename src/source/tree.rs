@@ -36,7 +36,7 @@ pub(super) fn open(root: &Path, filter: &Filter) -> Result<Listing> {
 
 /// The listing of a walked tree.
 pub(super) fn listing(root: &Path, walked: Walked) -> Listing {
-    let Walked { files, folders, ignored, mut findings } = walked;
+    let Walked { files, junk, folders, ignored, mut findings } = walked;
     let kind = shape(files.iter().map(|f| f.path.as_path()));
     let classes = class_folders(kind, &folders);
     let mut used = BTreeSet::new();
@@ -53,6 +53,7 @@ pub(super) fn listing(root: &Path, walked: Walked) -> Listing {
         }
         entries.push(entry);
     }
+    entries.extend(junk.into_iter().map(|found| entry(root, found, String::new(), String::new())));
     for class in classes.difference(&used) {
         let why = "a class folder without images; torchvision's ImageFolder refuses it";
         findings.push(Finding::new(Trouble::EmptyClass, class.clone(), None, why));

@@ -12,6 +12,7 @@ use ignore::gitignore::Gitignore;
 use rustix::fs::{AtFlags, Dir, FileType, OFlags};
 use rustix::io::Errno;
 
+use crate::decode::{Format, signature};
 use crate::error::{Error, Result};
 use crate::fault::{Cause, Fault};
 use crate::names;
@@ -43,6 +44,8 @@ pub(super) struct Found {
 pub(super) struct Walked {
     /// In no promised order.
     pub(super) files: Vec<Found>,
+    /// Files that operating systems and tools leave behind: rows of a folder, but of no class.
+    pub(super) junk: Vec<Found>,
     /// The folders of the first two levels below the start, in which classes are looked for.
     pub(super) folders: Vec<PathBuf>,
     pub(super) ignored: Ignored,
@@ -184,8 +187,12 @@ impl Walk<'_> {
             }
             return;
         }
-        if let Some(left) = self.filter.leaves_file(&path) {
+        if let Some(left) = self.filter.leaves_file(&path).filter(|left| !self.lies(*left, fd, name, kind)) {
             self.leave(left, name);
+            if left == Left::Junk {
+                let fault = Some(Fault::new(Cause::Junk, "left behind by an operating system or a tool"));
+                self.out.junk.push(Found { path, bytes: size, fault });
+            }
         } else if self.ignores(&path, false) {
             self.out.ignored.by_ignore_file += 1;
         } else if kind == FileType::RegularFile {
@@ -193,6 +200,23 @@ impl Walk<'_> {
         } else {
             self.trouble(path, not_regular(kind));
         }
+    }
+
+    /// Is this a picture under the name of something else? Only what is called a sidecar is looked into.
+    fn lies(&self, left: Left, fd: &OwnedFd, name: &OsStr, kind: FileType) -> bool {
+        use std::io::Read;
+        if left != Left::Sidecar || kind != FileType::RegularFile {
+            return false;
+        }
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let Ok(file) = rustix::fs::openat(fd, name, flags, rustix::fs::Mode::empty()) else { return false };
+        let mut head = [0; 64];
+        let Ok(n) = std::fs::File::from(file).read(&mut head) else { return false };
+        // The others have signatures that a text may begin with.
+        matches!(
+            signature(&head[..n]),
+            Some(Format::Jpeg | Format::Png | Format::Gif | Format::WebP | Format::Tiff)
+        )
     }
 
     /// A name whose file cannot be asked: a link to nothing or to itself, or a folder without permission.
