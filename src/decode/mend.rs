@@ -43,7 +43,9 @@ pub(super) fn mended<'a>(bytes: &'a [u8], walk: &Walk, colour: Colour, notes: &m
             *byte = value;
         }
     }
-    if walk.end.is_none() {
+    // libjpeg-turbo then complains about what is missing before the end and about nothing else; zune-jpeg would be
+    // content with what it got.
+    if walk.end.is_none() && cfg!(feature = "turbo") {
         // Half an end marker, or a fill byte.
         while out.last() == Some(&0xff) {
             out.pop();
