@@ -5,6 +5,7 @@ use super::walk::Walk;
 use crate::fault::{Cause, Fault, Note, Oddity};
 
 /// What the samples are wanted as.
+#[cfg(feature = "turbo")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Want {
     /// R G B.
@@ -23,7 +24,8 @@ pub(super) struct Pixels {
     pub complaint: Option<Complaint>,
 }
 
-/// A complaint of either engine.
+/// A complaint of either engine; zune-jpeg does not know them all.
+#[cfg_attr(not(feature = "turbo"), allow(dead_code))]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Complaint {
     /// Entropy-coded bytes are left over where a scan is done.

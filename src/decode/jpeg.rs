@@ -242,6 +242,12 @@ impl Jpeg<'_> {
             damage = Some(Fault::new(Cause::ZeroQuantization, detail));
         }
         if damage.is_none()
+            && let Some(hole) = self.walk.scans.iter().find_map(|s| s.hole.clone())
+        {
+            let detail = format!("{} zeros stand at byte {} in place of picture data", hole.len(), hole.start);
+            damage = Some(Fault::new(Cause::EntropyDamage, detail));
+        }
+        if damage.is_none()
             && let Some(what) = self.walk.incomplete()
         {
             damage = Some(Fault::new(Cause::ProgressiveIncomplete, what));

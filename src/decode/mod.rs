@@ -85,6 +85,7 @@ struct Paint<'a> {
 }
 
 /// A decoded picture, not yet upright sRGB: see [`crate::normal::upright_srgb`].
+#[derive(Debug, Clone)]
 pub struct Decoded {
     /// RGB over the background, as stored (not turned), at the scale that was asked for.
     pub rgb: Rgb8,
@@ -100,7 +101,7 @@ pub struct Decoded {
 }
 
 /// What is left after decoding; cheaper on the resized picture.
-#[derive(Clone, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Finish {
     /// The turn that makes the picture upright.
     pub orientation: Orientation,

@@ -94,6 +94,8 @@ pub(super) struct Scan {
     pub restarts_in_step: bool,
     /// MCUs between restarts in force, 0 for none.
     pub interval: u32,
+    /// A run of zeros that cannot be picture data.
+    pub hole: Option<Range<usize>>,
 }
 
 /// What the walk saw.
@@ -116,6 +118,8 @@ pub(super) struct Walk {
     pub zero_tables: u8,
     /// The last segment was cut by the end of the file.
     pub cut_in_header: bool,
+    /// The first symbol of each AC Huffman table: what a code of nothing but zeros means.
+    zero_codes: [u8; 4],
 }
 
 /// Walks a JPEG whose SOI stands at `start`.
@@ -157,6 +161,7 @@ pub(super) fn walk(bytes: &[u8], start: usize) -> Result<Walk, Fault> {
         match marker {
             0xc0..=0xcf if !matches!(marker, DHT | DAC | 0xc8) => walk.take_frame(marker, body)?,
             DQT => walk.take_tables(body),
+            DHT => walk.take_codes(body),
             DRI => interval = body.get(..2).map_or(0, |b| u32::from(b[0]) << 8 | u32::from(b[1])),
             APP0 if body.starts_with(b"JFIF\0") && body.len() >= 14 => walk.jfif = Some(body[5] == 1),
             APP14 if body.starts_with(b"Adobe") && body.len() >= 12 => walk.adobe = Some(body[11]),
@@ -202,6 +207,17 @@ impl Walk {
         }
     }
 
+    fn take_codes(&mut self, mut body: &[u8]) {
+        while let Some((head, rest)) = body.split_first() {
+            let Some(counts) = rest.get(..16) else { return };
+            let symbols = counts.iter().map(|n| usize::from(*n)).sum::<usize>();
+            if let (true, Some(first)) = (head >> 4 == 1, rest.get(16)) {
+                self.zero_codes[usize::from(head & 3)] = *first;
+            }
+            body = rest.get(16 + symbols..).unwrap_or_default();
+        }
+    }
+
     /// Notes a scan and returns where its entropy-coded data end.
     fn take_scan(&mut self, bytes: &[u8], segment: &Segment, interval: u32) -> Result<usize, Fault> {
         if self.scans.len() >= MOST_SCANS {
@@ -219,6 +235,11 @@ impl Walk {
         let index = |id: u8| frame.components.iter().position(|c| c.id == id);
         let components = ids.map(index).collect::<Option<Vec<_>>>().ok_or_else(bad)?;
         let (data, restarts) = entropy_data(bytes, segment.whole.end);
+        let ac_table = usize::from(body.get(2).copied().unwrap_or(0) & 3);
+        let codes_zeros = !frame.arithmetic() && !frame.lossless() && parameters[1] > 0 && parameters[2] >> 4 == 0;
+        // Flat areas may be zeros for long where the zero code ends a block. Where it is a coefficient, a run of zeros
+        // is hundreds of like coefficients in a row, which no picture has: a sector or page was lost.
+        let hole = if codes_zeros && self.zero_codes[ac_table] & 15 != 0 { zeros(bytes, data.clone()) } else { None };
         let in_step = restarts.iter().enumerate().all(|(i, at)| usize::from(bytes[at + 1] & 7) == i % 8);
         let end = data.end;
         self.scans.push(Scan {
@@ -230,6 +251,7 @@ impl Walk {
             restarts,
             restarts_in_step: in_step,
             interval,
+            hole,
         });
         Ok(end)
     }
@@ -347,6 +369,16 @@ fn entropy_data(bytes: &[u8], from: usize) -> (Range<usize>, Vec<usize>) {
         }
     }
     (from..bytes.len(), restarts)
+}
+
+/// The first run of at least 64 zeros that fills a block of 64 bytes of `data`.
+fn zeros(bytes: &[u8], data: Range<usize>) -> Option<Range<usize>> {
+    let blank = |block: &[u8]| block.iter().fold(0, |all, b| all | b) == 0;
+    let block = bytes[data.clone()].chunks_exact(64).position(blank)?;
+    let at = data.start + block * 64;
+    let before = bytes[data.start..at].iter().rev().take_while(|b| **b == 0).count();
+    let after = bytes[at..data.end].iter().take_while(|b| **b == 0).count();
+    Some(at - before..at + after)
 }
 
 /// The first 0xff. Whole blocks are tested without branches, which the compiler turns into vector code.

@@ -1,10 +1,14 @@
 //! One binary of integration tests: each file is a room of them.
 #![allow(clippy::disallowed_methods, reason = "tests write files and start threads as they like")]
 
+mod benign;
+mod damage;
+mod decode;
 mod env;
 mod kill;
 mod layers;
 mod manifest;
+mod pictures;
 mod shrink;
 mod source_table;
 mod source_tree;
