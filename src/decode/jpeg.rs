@@ -244,7 +244,8 @@ impl Jpeg<'_> {
         if damage.is_none()
             && let Some(hole) = self.walk.scans.iter().find_map(|s| s.hole.clone())
         {
-            let detail = format!("{} zeros stand at byte {} in place of picture data", hole.len(), hole.start);
+            let detail =
+                format!("{} zeros stand at byte {} in place of picture data", hole.len(), hole.start);
             damage = Some(Fault::new(Cause::EntropyDamage, detail));
         }
         if damage.is_none()

@@ -236,10 +236,15 @@ impl Walk {
         let components = ids.map(index).collect::<Option<Vec<_>>>().ok_or_else(bad)?;
         let (data, restarts) = entropy_data(bytes, segment.whole.end);
         let ac_table = usize::from(body.get(2).copied().unwrap_or(0) & 3);
-        let codes_zeros = !frame.arithmetic() && !frame.lossless() && parameters[1] > 0 && parameters[2] >> 4 == 0;
+        let codes_zeros =
+            !frame.arithmetic() && !frame.lossless() && parameters[1] > 0 && parameters[2] >> 4 == 0;
         // Flat areas may be zeros for long where the zero code ends a block. Where it is a coefficient, a run of zeros
         // is hundreds of like coefficients in a row, which no picture has: a sector or page was lost.
-        let hole = if codes_zeros && self.zero_codes[ac_table] & 15 != 0 { zeros(bytes, data.clone()) } else { None };
+        let hole = if codes_zeros && self.zero_codes[ac_table] & 15 != 0 {
+            zeros(bytes, data.clone())
+        } else {
+            None
+        };
         let in_step = restarts.iter().enumerate().all(|(i, at)| usize::from(bytes[at + 1] & 7) == i % 8);
         let end = data.end;
         self.scans.push(Scan {

@@ -183,8 +183,13 @@ impl Report {
 }
 
 /// Where the copy of each entry goes, below the images folder, encoded as in manifests.
+///
+/// Where everything lies in a folder `images`, as the files of a label table often do, that folder becomes ours instead
+/// of a folder in it: below an ImageFolder root it would be the one class.
 pub(crate) fn plan_outputs(listing: &Listing, options: &Options) -> Vec<Planned> {
-    let sources: Vec<PathBuf> = listing.entries.iter().map(|e| names::decode(&e.path)).collect();
+    let all_below = listing.entries.iter().all(|e| e.path.starts_with("images/"));
+    let below = if all_below { "images/".len() } else { 0 };
+    let sources: Vec<PathBuf> = listing.entries.iter().map(|e| names::decode(&e.path[below..])).collect();
     plan(&sources, |i| encoding_of(&listing.entries[i], options).extension().to_owned())
 }
 

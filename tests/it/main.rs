@@ -8,6 +8,7 @@ mod env;
 mod kill;
 mod layers;
 mod manifest;
+mod memory;
 mod pictures;
 mod shrink;
 mod source_table;

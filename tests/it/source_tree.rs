@@ -146,7 +146,8 @@ fn junk_and_hidden_files_are_counted_and_never_classes() {
     assert_eq!((listing.ignored.junk, listing.ignored.hidden), (8, 3));
     assert_eq!(listing.classes, ["cat"]);
     let hidden = list_with(dir.path(), |o| o.hidden = true);
-    let usable: Vec<_> = hidden.entries.iter().filter(|e| e.fault.is_none()).map(|e| e.path.as_str()).collect();
+    let usable: Vec<_> =
+        hidden.entries.iter().filter(|e| e.fault.is_none()).map(|e| e.path.as_str()).collect();
     assert_eq!(usable, [".hid/2.jpg", "cat/.x.jpg", "cat/1.jpg"]);
 }
 
