@@ -25,7 +25,21 @@ fn main() {
     walk(&folder, &mut files);
     files.sort();
     let mut out = csv::Writer::from_writer(std::io::stdout());
-    let head = ["path", "status", "fault", "notes", "format", "width", "height", "orientation", "mode", "r", "g", "b", "ms"];
+    let head = [
+        "path",
+        "status",
+        "fault",
+        "notes",
+        "format",
+        "width",
+        "height",
+        "orientation",
+        "mode",
+        "r",
+        "g",
+        "b",
+        "ms",
+    ];
     let _ = out.write_record(head);
     let mut codec = Codec::new();
     for file in &files {

@@ -138,7 +138,10 @@ fn walk(bytes: &[u8]) -> Chunks {
             name => {
                 after_data = false;
                 let needed = matches!(name, b"IHDR" | b"PLTE" | b"tRNS");
-                if !cut && !crc_holds(&bytes[whole.clone()]) && chunks.wrong.as_ref().is_none_or(|w| !w.needed) {
+                if !cut
+                    && !crc_holds(&bytes[whole.clone()])
+                    && chunks.wrong.as_ref().is_none_or(|w| !w.needed)
+                {
                     chunks.wrong = Some(Wrong { name: name.escape_ascii().to_string(), needed });
                 }
                 if needed {
@@ -213,7 +216,8 @@ fn inflate_profile(body: &[u8], notes: &mut Vec<Note>) -> Option<Vec<u8>> {
     options.set_ignore_checksums(true);
     let mut decoder = Decoder::new_with_options(Cursor::new(tiny), options);
     decoder.set_limits(png::Limits { bytes: icc::MOST_BYTES });
-    let profile = decoder.read_info().ok().and_then(|reader| reader.info().icc_profile.as_deref().map(<[u8]>::to_vec));
+    let profile =
+        decoder.read_info().ok().and_then(|reader| reader.info().icc_profile.as_deref().map(<[u8]>::to_vec));
     if profile.is_none() && body.len() > 1 << 15 {
         // Small chunks that do not inflate are broken; large ones may well be too large.
         notes.push(Note::new(Oddity::MetadataBomb, "iCCP"));
@@ -262,7 +266,8 @@ impl Png<'_> {
             return Err(damage.unwrap_or_else(|| Fault::new(Cause::Undecodable, "")));
         }
         if let Some(wrong) = self.chunks.wrong.as_ref().filter(|w| w.needed && damage.is_none()) {
-            damage = Some(Fault::new(Cause::Checksum, format!("the CRC of chunk {} does not match", wrong.name)));
+            damage =
+                Some(Fault::new(Cause::Checksum, format!("the CRC of chunk {} does not match", wrong.name)));
         }
         if damage.is_none() && self.chunks.end.is_none() {
             notes.push(Note::plain(Oddity::MissingEnd));
@@ -306,7 +311,10 @@ impl Png<'_> {
         let cause = match why {
             DecodingError::IoError(_) => Cause::Truncated,
             _ if text.contains("CRC") || text.contains("hecksum") => Cause::Checksum,
-            _ if text.contains("IDAT or fDAT") || text.contains("too short") || text.contains("NoMoreImageData") => {
+            _ if text.contains("IDAT or fDAT")
+                || text.contains("too short")
+                || text.contains("NoMoreImageData") =>
+            {
                 Cause::Truncated
             }
             DecodingError::LimitsExceeded => Cause::TooLarge,

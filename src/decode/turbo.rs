@@ -10,8 +10,8 @@ use std::ptr::{self, NonNull};
 use turbojpeg_sys as sys;
 
 use super::complaint::{Complaint, Pixels, Want};
-use super::{Chroma, Shape};
 use super::walk::MOST_SCANS;
+use super::{Chroma, Shape};
 use crate::pixels::{Rgb8, Scale};
 
 /// A TurboJPEG instance: not shared, but free to move between threads.
@@ -65,7 +65,13 @@ impl Decompressor {
     ///
     /// # Errors
     /// The header is refused, or says another size than the caller saw.
-    pub fn decode(&mut self, jpeg: &[u8], size: (u32, u32), scale: Scale, want: Want) -> Result<Pixels, String> {
+    pub fn decode(
+        &mut self,
+        jpeg: &[u8],
+        size: (u32, u32),
+        scale: Scale,
+        want: Want,
+    ) -> Result<Pixels, String> {
         let handle = match self.handle.take() {
             Some(handle) => handle,
             None => Self::instance()?,
@@ -88,7 +94,13 @@ impl Decompressor {
     }
 }
 
-fn decode_with(handle: &Handle, jpeg: &[u8], size: (u32, u32), scale: Scale, want: Want) -> Result<Pixels, String> {
+fn decode_with(
+    handle: &Handle,
+    jpeg: &[u8],
+    size: (u32, u32),
+    scale: Scale,
+    want: Want,
+) -> Result<Pixels, String> {
     let (width, height) = scaled_header(handle, jpeg, size, scale)?;
     let (channels, format) = match want {
         Want::Rgb => (3, sys::TJPF_TJPF_RGB),
@@ -175,7 +187,13 @@ impl Compressor {
     ///
     /// # Errors
     /// What libjpeg-turbo says: sides above 65,500 pixels, no memory.
-    pub fn compress(&mut self, rgb: &Rgb8, quality: u8, chroma: Chroma, out: &mut Vec<u8>) -> Result<(), String> {
+    pub fn compress(
+        &mut self,
+        rgb: &Rgb8,
+        quality: u8,
+        chroma: Chroma,
+        out: &mut Vec<u8>,
+    ) -> Result<(), String> {
         let shape = Shape { quality, chroma, progressive: false, restart_rows: 0, arithmetic: false };
         self.compress_as(rgb, shape, out)
     }
@@ -205,7 +223,8 @@ impl Compressor {
         handle.set(sys::TJPARAM_TJPARAM_PROGRESSIVE, i32::from(shape.progressive))?;
         handle.set(sys::TJPARAM_TJPARAM_ARITHMETIC, i32::from(shape.arithmetic))?;
         handle.set(sys::TJPARAM_TJPARAM_RESTARTROWS, i32::from(shape.restart_rows))?;
-        let side = |side: u32| c_int::try_from(side).map_err(|_| format!("{side} pixels are too many for a JPEG"));
+        let side =
+            |side: u32| c_int::try_from(side).map_err(|_| format!("{side} pixels are too many for a JPEG"));
         let (width, height) = (side(rgb.width)?, side(rgb.height)?);
         if rgb.data.len() as u64 != u64::from(rgb.width) * u64::from(rgb.height) * 3 {
             return Err("the picture has not the bytes that its size asks for".to_owned());
@@ -221,7 +240,16 @@ impl Compressor {
         let code = unsafe {
             let from = rgb.data.as_ptr();
             let format = sys::TJPF_TJPF_RGB as c_int;
-            sys::tj3Compress8(handle.0.as_ptr(), from, width, 0, height, format, ptr::from_mut(&mut target), &raw mut size)
+            sys::tj3Compress8(
+                handle.0.as_ptr(),
+                from,
+                width,
+                0,
+                height,
+                format,
+                ptr::from_mut(&mut target),
+                &raw mut size,
+            )
         };
         if code != 0 {
             return Err(handle.message());

@@ -130,10 +130,7 @@ pub(super) fn walk(bytes: &[u8], start: usize) -> Result<Walk, Fault> {
     let mut walk = Walk { start, ..Walk::default() };
     let mut at = start + 2;
     let mut interval = 0;
-    loop {
-        let Some(found) = next_marker(bytes, at) else {
-            break;
-        };
+    while let Some(found) = next_marker(bytes, at) {
         let marker = bytes[found + 1];
         if walk.scans.is_empty() {
             walk.junk += found - at - fill(bytes, at, found);
@@ -198,7 +195,11 @@ impl Walk {
             let size = if head >> 4 == 0 { 64 } else { 128 };
             let Some(table) = rest.get(..size) else { return };
             let bit = 1 << (head & 3);
-            if table.iter().all(|q| *q == 0) { self.zero_tables |= bit } else { self.zero_tables &= !bit }
+            if table.iter().all(|q| *q == 0) {
+                self.zero_tables |= bit;
+            } else {
+                self.zero_tables &= !bit;
+            }
             body = &rest[size..];
         }
     }
@@ -232,10 +233,15 @@ impl Walk {
         let components = ids.map(index).collect::<Option<Vec<_>>>().ok_or_else(bad)?;
         let (data, restarts) = entropy_data(bytes, segment.whole.end);
         let ac_table = usize::from(body.get(2).copied().unwrap_or(0) & 3);
-        let codes_zeros = !frame.arithmetic() && !frame.lossless() && parameters[1] > 0 && parameters[2] >> 4 == 0;
+        let codes_zeros =
+            !frame.arithmetic() && !frame.lossless() && parameters[1] > 0 && parameters[2] >> 4 == 0;
         // Flat areas may be zeros for long where the zero code ends a block. Where it is a coefficient, a run of zeros
         // is hundreds of like coefficients in a row, which no picture has: a sector or page was lost.
-        let hole = if codes_zeros && self.zero_codes[ac_table] & 15 != 0 { zeros(bytes, data.clone()) } else { None };
+        let hole = if codes_zeros && self.zero_codes[ac_table] & 15 != 0 {
+            zeros(bytes, data.clone())
+        } else {
+            None
+        };
         let in_step = restarts.iter().enumerate().all(|(i, at)| usize::from(bytes[at + 1] & 7) == i % 8);
         let end = data.end;
         self.scans.push(Scan {
@@ -296,13 +302,21 @@ impl Walk {
             let high = (u64::from(frame.height) * u64::from(c.v)).div_ceil(u64::from(v));
             (wide.div_ceil(8), high.div_ceil(8))
         } else {
-            (u64::from(frame.width).div_ceil(u64::from(h) * 8), u64::from(frame.height).div_ceil(u64::from(v) * 8))
+            (
+                u64::from(frame.width).div_ceil(u64::from(h) * 8),
+                u64::from(frame.height).div_ceil(u64::from(v) * 8),
+            )
         };
         Some(across * down)
     }
 
     /// Bodies of the segments with this marker that start with `signature`, without it.
-    pub fn bodies<'b>(&self, bytes: &'b [u8], marker: u8, signature: &'static [u8]) -> impl Iterator<Item = &'b [u8]> {
+    pub fn bodies<'b>(
+        &self,
+        bytes: &'b [u8],
+        marker: u8,
+        signature: &'static [u8],
+    ) -> impl Iterator<Item = &'b [u8]> {
         let hits = self.segments.iter().filter(move |s| s.marker == marker);
         hits.filter_map(move |s| bytes[s.body.clone()].strip_prefix(signature))
     }

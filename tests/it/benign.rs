@@ -34,9 +34,19 @@ fn jpegs() -> Vec<Case> {
         ("zeros after the end", with(&[0; 4096]), "a.jpg", Some(Oddity::TrailingBytes)),
         ("noise after the end", with(&picture.data[..1000]), "a.jpg", Some(Oddity::TrailingBytes)),
         ("a second JPEG after the end", with(&base), "a.jpg", Some(Oddity::MultiPicture)),
-        ("a byte order mark before it", [b"\xef\xbb\xbf", &base[..]].concat(), "a.jpg", Some(Oddity::LeadingBytes)),
+        (
+            "a byte order mark before it",
+            [b"\xef\xbb\xbf", &base[..]].concat(),
+            "a.jpg",
+            Some(Oddity::LeadingBytes),
+        ),
         ("a line break before it", [b"\r\n", &base[..]].concat(), "a.jpg", Some(Oddity::LeadingBytes)),
-        ("junk before the frame header", junk(sof, &[1, 2, 3, 4, 5]), "a.jpg", Some(Oddity::JunkBetweenSegments)),
+        (
+            "junk before the frame header",
+            junk(sof, &[1, 2, 3, 4, 5]),
+            "a.jpg",
+            Some(Oddity::JunkBetweenSegments),
+        ),
         ("fill bytes before a marker", junk(sof, &[0xff; 6]), "a.jpg", None),
         // libjpeg has read these into its bit buffer when the last block is done, and says nothing.
         ("junk before the end marker", junk(end, &[1, 2, 3]), "a.jpg", None),
@@ -85,7 +95,9 @@ fn zlib_of_zeros(count: usize) -> Vec<u8> {
     }
     push(0, 7, true);
     let mut out = vec![0x78, 0x9c];
-    out.extend(bits.chunks(8).map(|b| b.iter().enumerate().fold(0, |byte, (i, bit)| byte | u8::from(*bit) << i)));
+    out.extend(
+        bits.chunks(8).map(|b| b.iter().enumerate().fold(0, |byte, (i, bit)| byte | u8::from(*bit) << i)),
+    );
     out.extend([0; 4]);
     out
 }

@@ -1,5 +1,6 @@
 //! The table of damage: what is done to a file, and what must be said of it. The kinds are those in which the decoders
 //! of the field were compared; most of them accept two thirds of this table without a word.
+#![allow(clippy::unwrap_used)]
 
 use image::ImageFormat;
 use imgprep::fault::{Cause, Status};
@@ -110,8 +111,12 @@ const JPEG: [(&str, Maker); 33] = [
     ("progressive, the last scan lost, ended", |f| ended(f.prog[..*scans(&f.prog).last().unwrap()].to_vec())),
     ("one bit flipped", |f| flip(&f.base, 10, 3)),
     ("a bit flipped in ten places", |f| (1..=10).fold(f.base.clone(), |file, i| flip(&file, i * 9, 3))),
-    ("progressive, a bit flipped in ten places", |f| (1..=10).fold(f.prog.clone(), |file, i| flip(&file, i * 9, 3))),
-    ("16 random bytes in three places", |f| [20, 40, 60].iter().fold(f.base.clone(), |file, at| over(&file, *at, &noise(16)))),
+    ("progressive, a bit flipped in ten places", |f| {
+        (1..=10).fold(f.prog.clone(), |file, i| flip(&file, i * 9, 3))
+    }),
+    ("16 random bytes in three places", |f| {
+        [20, 40, 60].iter().fold(f.base.clone(), |file, at| over(&file, *at, &noise(16)))
+    }),
     ("64 random bytes", |f| over(&f.base, 55, &noise(64))),
     ("a sector of zeros", |f| over(&f.base, 30, &[0; 512])),
     ("a page of zeros", |f| over(&f.base, 30, &[0; 4096])),
@@ -132,7 +137,9 @@ const JPEG: [(&str, Maker); 33] = [
     ("a quantization table of zeros", |f| table(&f.base, |t| t.fill(0))),
     ("one bit of a quantization table", |f| table(&f.base, |t| t[5] ^= 16)),
     ("a restart marker lost", |f| without(&f.rst, restart(&f.rst, 9), 2)),
-    ("a restart interval lost", |f| without(&f.rst, restart(&f.rst, 9), restart(&f.rst, 10) - restart(&f.rst, 9))),
+    ("a restart interval lost", |f| {
+        without(&f.rst, restart(&f.rst, 9), restart(&f.rst, 10) - restart(&f.rst, 9))
+    }),
     ("twice the height in the header", |f| sized(&f.base, 5, 960)),
     ("line ends rewritten", |f| crlf(&f.base)),
 ];
@@ -173,7 +180,10 @@ fn damage_to_a_jpeg_is_never_taken_for_a_picture() {
 #[cfg(not(feature = "turbo"))]
 fn without_libjpeg_turbo_what_is_cut_is_still_seen() {
     let files = Files::new();
-    for (name, make) in JPEG.iter().filter(|(name, _)| !name.contains("ended") && (name.contains("cut") || name.contains("lost"))) {
+    for (name, make) in JPEG
+        .iter()
+        .filter(|(name, _)| !name.contains("ended") && (name.contains("cut") || name.contains("lost")))
+    {
         let seen = match decode(&make(&files), "a.jpg") {
             Err(fault) => fault.status() != Status::Ok,
             Ok((_, decoded)) => decoded.damage.is_some(),
@@ -209,7 +219,8 @@ fn random_damage_is_seen_wherever_it_can_be() {
         ];
         for (seen, file) in seen.iter_mut().zip(made) {
             let outcome = decode(&file, "a.jpg");
-            *seen += u32::from(outcome.is_err() || outcome.is_ok_and(|(_, decoded)| decoded.damage.is_some()));
+            *seen +=
+                u32::from(outcome.is_err() || outcome.is_ok_and(|(_, decoded)| decoded.damage.is_some()));
         }
     }
     let least = [20, 40, 40, 40, 40];
@@ -223,7 +234,8 @@ fn a_cut_file_says_how_much_of_it_came() {
     let (_, decoded) = decode(&cut(&files.base, 47), "a.jpg").unwrap();
     let fault = decoded.damage.expect("damage");
     assert_eq!(fault.cause, Cause::Truncated);
-    let percent: f64 = fault.detail.split("about ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+    let percent: f64 =
+        fault.detail.split("about ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
     // Bytes are not spread evenly over rows; grain makes them nearly so.
     assert!((percent - 47.0).abs() < 6.0, "{fault}");
 }
@@ -263,7 +275,11 @@ fn others() -> [(&'static str, Vec<u8>, &'static str); 13] {
         ("PNG, a byte of the picture data", bad_crc, "a.png"),
         ("PNG, the checksum of zlib", change_chunk(&png, b"IDAT", |b| *b.last_mut().unwrap() ^= 1), "a.png"),
         ("PNG, a bit under a mended CRC", change_chunk(&png, b"IDAT", |b| b[4000] ^= 4), "a.png"),
-        ("PNG, half the rows", change_chunk(&png, b"IHDR", |b| b[4..8].copy_from_slice(&240_u32.to_be_bytes())), "a.png"),
+        (
+            "PNG, half the rows",
+            change_chunk(&png, b"IHDR", |b| b[4..8].copy_from_slice(&240_u32.to_be_bytes())),
+            "a.png",
+        ),
         ("PNG, cut", half(&png), "a.png"),
         ("PNG, a byte of the palette", palette, "a.png"),
         ("GIF, cut", half(&lossless(&picture, ImageFormat::Gif)), "a.gif"),
@@ -291,7 +307,9 @@ fn damage_to_other_formats_is_named() {
 
 #[test]
 fn a_checksum_that_fails_is_called_so() {
-    for (name, bytes, file) in others().into_iter().filter(|(name, ..)| name.contains("checksum") || name.contains("palette")) {
+    for (name, bytes, file) in
+        others().into_iter().filter(|(name, ..)| name.contains("checksum") || name.contains("palette"))
+    {
         // A palette that cannot be trusted leaves no pixels to salvage.
         let fault = match decode(&bytes, file) {
             Ok((_, decoded)) => decoded.damage,

@@ -27,7 +27,7 @@ fn stored(picture: &Rgb8, tag: u32) -> Rgb8 {
     let inverse = match tag {
         6 => Orientation::Rotate270,
         8 => Orientation::Rotate90,
-        other => Orientation::from_tag(other).unwrap(),
+        other => Orientation::from_tag(other).expect("1 to 8"),
     };
     upright(picture.clone(), inverse)
 }
@@ -118,7 +118,8 @@ fn sixteen_bits_are_scaled_and_never_clipped() {
 #[test]
 fn twelve_bits_in_sixteen_are_noted() {
     let ramp: Vec<u8> = (0..4096_u16).flat_map(u16::to_be_bytes).collect();
-    let (rgb, notes) = whole(&png((64, 64), png::ColorType::Grayscale, png::BitDepth::Sixteen, &ramp), "a.png");
+    let (rgb, notes) =
+        whole(&png((64, 64), png::ColorType::Grayscale, png::BitDepth::Sixteen, &ramp), "a.png");
     assert!(noted(&notes, Oddity::LowRange));
     assert!(rgb.data.iter().all(|v| *v <= 16));
 }
@@ -171,7 +172,8 @@ fn ink_is_read_as_adobe_stores_it() {
 
 #[test]
 fn gray_palette_and_few_bits_become_rgb() {
-    let (rgb, notes) = whole(&png((8, 1), png::ColorType::Grayscale, png::BitDepth::One, &[0b1010_0101]), "a.png");
+    let (rgb, notes) =
+        whole(&png((8, 1), png::ColorType::Grayscale, png::BitDepth::One, &[0b1010_0101]), "a.png");
     assert_eq!(rgb.data.iter().step_by(3).copied().collect::<Vec<_>>(), [255, 0, 255, 0, 0, 255, 0, 255]);
     assert!(noted(&notes, Oddity::Gray));
     let (rgb, _) = whole(&png((2, 1), png::ColorType::Grayscale, png::BitDepth::Four, &[0x0f]), "a.png");
@@ -187,7 +189,8 @@ fn p3_to_srgb(rgb: [u8; 3]) -> [f64; 3] {
         let v = f64::from(v) / 255.0;
         if v <= 0.04045 { v / 12.92 } else { ((v + 0.055) / 1.055).powf(2.4) }
     });
-    let matrix = [[1.224_940, -0.224_940, 0.0], [-0.042_057, 1.042_057, 0.0], [-0.019_638, -0.078_636, 1.098_274]];
+    let matrix =
+        [[1.224_940, -0.224_940, 0.0], [-0.042_057, 1.042_057, 0.0], [-0.019_638, -0.078_636, 1.098_274]];
     matrix.map(|row| {
         let v: f64 = row.iter().zip(linear).map(|(m, v)| m * v).sum::<f64>().clamp(0.0, 1.0);
         255.0 * if v <= 0.003_130_8 { v * 12.92 } else { 1.055 * v.powf(1.0 / 2.4) - 0.055 }
@@ -204,7 +207,9 @@ fn with_profile(picture: &Rgb8, profile: &[u8]) -> Vec<u8> {
         body.extend((!(part.len() as u16)).to_le_bytes());
         body.extend(part);
     }
-    let (a, b) = profile.iter().fold((1_u32, 0_u32), |(a, b), v| ((a + u32::from(*v)) % 65521, (b + a + u32::from(*v)) % 65521));
+    let (a, b) = profile
+        .iter()
+        .fold((1_u32, 0_u32), |(a, b), v| ((a + u32::from(*v)) % 65521, (b + a + u32::from(*v)) % 65521));
     body.extend((b << 16 | a).to_be_bytes());
     after_ihdr(&lossless(picture, ImageFormat::Png), &chunk(b"iCCP", &body))
 }
@@ -221,7 +226,8 @@ fn a_profile_is_converted_to_srgb() {
             assert!((exact - f64::from(*to)).abs() < 2.0, "{from:?}: {exact} {to}");
         }
     }
-    let (rgb, decoded) = decode_as(&bytes, "a.png", &Contract { icc: Icc::Ignore, ..Contract::default() }).unwrap();
+    let (rgb, decoded) =
+        decode_as(&bytes, "a.png", &Contract { icc: Icc::Ignore, ..Contract::default() }).unwrap();
     assert_eq!(rgb, picture);
     assert!(decoded.notes.iter().any(|n| n.kind == Oddity::IccIgnored));
 }
@@ -229,7 +235,8 @@ fn a_profile_is_converted_to_srgb() {
 #[test]
 fn an_srgb_profile_changes_nothing_and_is_not_noted() {
     let picture = picture(64, 64, 3);
-    let (rgb, notes) = whole(&with_profile(&picture, &moxcms::ColorProfile::new_srgb().encode().unwrap()), "a.png");
+    let (rgb, notes) =
+        whole(&with_profile(&picture, &moxcms::ColorProfile::new_srgb().encode().unwrap()), "a.png");
     assert_eq!(rgb, picture);
     assert!(notes.is_empty(), "{notes:?}");
 }
@@ -258,7 +265,8 @@ fn a_reduced_decode_is_the_picture_made_smaller() {
             let share = f64::from(eighths) / 8.0;
             assert_eq!(decoded.true_size, (403.0 * share, 301.0 * share));
             assert_eq!(decoded.damage, None);
-            let means = |rgb: &Rgb8| rgb.data.iter().map(|v| f64::from(*v)).sum::<f64>() / rgb.data.len() as f64;
+            let means =
+                |rgb: &Rgb8| rgb.data.iter().map(|v| f64::from(*v)).sum::<f64>() / rgb.data.len() as f64;
             assert!((means(&decoded.rgb) - means(&picture)).abs() < 1.5, "{eighths}/8");
         }
         assert!(opened.need_bytes(Scale::eighths(1)) < opened.need_bytes(Scale::FULL));
@@ -333,11 +341,11 @@ fn bombs() -> Vec<(&'static str, Vec<u8>)> {
     bmp[22..26].copy_from_slice(&huge.to_le_bytes());
     let mut tiff = lossless(&small, ImageFormat::Tiff);
     for tag in [256_u16, 257] {
-        let at = tiff.windows(2).rposition(|w| w == tag.to_le_bytes()).unwrap();
+        let at = tiff.windows(2).rposition(|w| w == tag.to_le_bytes()).expect("the tag");
         tiff[at + 8..at + 12].copy_from_slice(&huge.to_le_bytes());
     }
     let mut webp = lossless(&small, ImageFormat::WebP);
-    let at = webp.windows(4).position(|w| w == b"VP8L").unwrap() + 9;
+    let at = webp.windows(4).position(|w| w == b"VP8L").expect("the chunk") + 9;
     // 14 bits of width, 14 of height, each less one.
     webp[at..at + 4].copy_from_slice(&0x0fff_bffe_u32.to_le_bytes());
     assert_eq!(webp[at - 1], 0x2f, "the signature of VP8L");

@@ -56,7 +56,8 @@ pub const RESTARTS: Shape = Shape { restart_rows: 1, ..BASELINE };
 
 /// `picture` in a format that `image` writes without loss.
 pub fn lossless(picture: &Rgb8, format: ImageFormat) -> Vec<u8> {
-    let buffer = image::RgbImage::from_raw(picture.width, picture.height, picture.data.clone()).expect("its size");
+    let buffer =
+        image::RgbImage::from_raw(picture.width, picture.height, picture.data.clone()).expect("its size");
     let mut out = Cursor::new(Vec::new());
     DynamicImage::from(buffer).write_to(&mut out, format).expect("a picture");
     out.into_inner()
