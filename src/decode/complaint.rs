@@ -1,7 +1,7 @@
 //! What an engine complains about while it decodes a JPEG, and whether that is a note or damage.
 
 use super::Paint;
-use super::walk::Walk;
+use super::walk::{Frame, Walk};
 use crate::fault::{Cause, Fault, Note, Oddity};
 
 /// What the samples are wanted as.
@@ -72,7 +72,7 @@ pub(super) fn judge(
             if walk.end.is_some() && blank == 0 {
                 return damage("the data of a scan end too early".to_owned());
             }
-            let progressive = walk.frame.as_ref().is_some_and(|f| f.progressive());
+            let progressive = walk.frame.as_ref().is_some_and(Frame::progressive);
             let detail = if progressive {
                 format!("the data end early, in scan {}", walk.scans.len())
             } else {

@@ -106,7 +106,7 @@ fn walk(bytes: &[u8], start: usize) -> Blocks<'_> {
                 let block = &bytes[at..end];
                 match bytes.get(at + 1) {
                     Some(0xf9) if blocks.frames == 0 && block.len() >= 8 => {
-                        blocks.control = Some(&block[..8])
+                        blocks.control = Some(&block[..8]);
                     }
                     Some(0xff) if block.get(3..14) == Some(b"ICCRGBG1012") && blocks.icc.is_none() => {
                         blocks.icc = Some(joined(&block[14..]));

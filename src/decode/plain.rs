@@ -16,12 +16,18 @@ pub(super) struct Plain<'a> {
     format: Format,
     width: u32,
     height: u32,
+    /// Bytes of a pixel as the decoder hands it over.
+    sample_bytes: u64,
 }
 
 type Source<'a> = Box<dyn ImageDecoder + 'a>;
 
 /// Reads the header.
 pub(super) fn open<'a>(bytes: &'a [u8], format: Format, limits: &Limits) -> Result<Found<'a>, Fault> {
+    if let (Format::Qoi, Some(&[a, b, c, d, e, f, g, h])) = (format, bytes.get(4..12)) {
+        // The decoder has a limit of its own and another word for it.
+        check_size(u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h]), limits)?;
+    }
     let mut decoder = decoder(bytes, format)?;
     let (width, height) = decoder.dimensions();
     check_size(width, height, limits)?;
@@ -32,8 +38,33 @@ pub(super) fn open<'a>(bytes: &'a [u8], format: Format, limits: &Limits) -> Resu
     if let Ok(Some(block)) = decoder.exif_metadata() {
         header.orientation = exif::orientation(&block, &mut notes);
     }
+    if format == Format::WebP {
+        header.frames = webp_frames(bytes);
+        if header.frames > 1 {
+            notes.push(Note::new(Oddity::Frames, header.frames));
+        }
+    }
     let profile = decoder.icc_profile().ok().flatten();
-    Ok(Found { header, notes, profile, body: Body::Plain(Plain { bytes, format, width, height }) })
+    let sample_bytes = u64::from(decoder.color_type().bytes_per_pixel());
+    Ok(Found {
+        header,
+        notes,
+        profile,
+        body: Body::Plain(Plain { bytes, format, width, height, sample_bytes }),
+    })
+}
+
+/// Frames of a WebP: its ANMF chunks, or 1.
+fn webp_frames(bytes: &[u8]) -> u32 {
+    let mut frames = 0;
+    let mut at = 12_usize;
+    while let Some(head) = bytes.get(at..at.saturating_add(8)) {
+        frames += u32::from(head.starts_with(b"ANMF"));
+        let length = u32::from_le_bytes([head[4], head[5], head[6], head[7]]) as usize;
+        // Chunks are padded to an even length.
+        at = at.saturating_add(8).saturating_add(length).saturating_add(length & 1);
+    }
+    frames.max(1)
 }
 
 fn decoder(bytes: &[u8], format: Format) -> Result<Source<'_>, Fault> {
@@ -79,9 +110,11 @@ pub(super) fn fault(why: &ImageError) -> Fault {
 }
 
 impl Plain<'_> {
-    /// Measured peaks of `image` lie between 5.9 (TIFF) and 7.2 (GIF) bytes a pixel.
-    pub fn bytes_per_pixel(&self) -> u64 {
-        8
+    /// The samples, as much again inside the decoder (measured peaks of `image` are 5.9 to 7.2 bytes a pixel of RGB or
+    /// RGBA), and the result.
+    pub fn need_bytes(&self) -> u64 {
+        let pixels = u64::from(self.width) * u64::from(self.height);
+        pixels * (2 * self.sample_bytes + 3) + (1 << 20)
     }
 
     /// Decodes.

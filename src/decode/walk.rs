@@ -130,10 +130,7 @@ pub(super) fn walk(bytes: &[u8], start: usize) -> Result<Walk, Fault> {
     let mut walk = Walk { start, ..Walk::default() };
     let mut at = start + 2;
     let mut interval = 0;
-    loop {
-        let Some(found) = next_marker(bytes, at) else {
-            break;
-        };
+    while let Some(found) = next_marker(bytes, at) {
         let marker = bytes[found + 1];
         if walk.scans.is_empty() {
             walk.junk += found - at - fill(bytes, at, found);
@@ -199,9 +196,9 @@ impl Walk {
             let Some(table) = rest.get(..size) else { return };
             let bit = 1 << (head & 3);
             if table.iter().all(|q| *q == 0) {
-                self.zero_tables |= bit
+                self.zero_tables |= bit;
             } else {
-                self.zero_tables &= !bit
+                self.zero_tables &= !bit;
             }
             body = &rest[size..];
         }

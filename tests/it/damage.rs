@@ -1,5 +1,6 @@
 //! The table of damage: what is done to a file, and what must be said of it. The kinds are those in which the decoders
 //! of the field were compared; most of them accept two thirds of this table without a word.
+#![allow(clippy::unwrap_used)]
 
 use image::ImageFormat;
 use imgprep::fault::{Cause, Status};

@@ -27,7 +27,7 @@ fn stored(picture: &Rgb8, tag: u32) -> Rgb8 {
     let inverse = match tag {
         6 => Orientation::Rotate270,
         8 => Orientation::Rotate90,
-        other => Orientation::from_tag(other).unwrap(),
+        other => Orientation::from_tag(other).expect("1 to 8"),
     };
     upright(picture.clone(), inverse)
 }
@@ -341,11 +341,11 @@ fn bombs() -> Vec<(&'static str, Vec<u8>)> {
     bmp[22..26].copy_from_slice(&huge.to_le_bytes());
     let mut tiff = lossless(&small, ImageFormat::Tiff);
     for tag in [256_u16, 257] {
-        let at = tiff.windows(2).rposition(|w| w == tag.to_le_bytes()).unwrap();
+        let at = tiff.windows(2).rposition(|w| w == tag.to_le_bytes()).expect("the tag");
         tiff[at + 8..at + 12].copy_from_slice(&huge.to_le_bytes());
     }
     let mut webp = lossless(&small, ImageFormat::WebP);
-    let at = webp.windows(4).position(|w| w == b"VP8L").unwrap() + 9;
+    let at = webp.windows(4).position(|w| w == b"VP8L").expect("the chunk") + 9;
     // 14 bits of width, 14 of height, each less one.
     webp[at..at + 4].copy_from_slice(&0x0fff_bffe_u32.to_le_bytes());
     assert_eq!(webp[at - 1], 0x2f, "the signature of VP8L");
