@@ -57,7 +57,7 @@ fn is_escape(rest: &[u8]) -> bool {
     match rest {
         [a, b, ..] if is_hex(*a) && is_hex(*b) => {
             let byte = hex(*a) << 4 | hex(*b);
-            byte < 0x20 || byte >= 0x7f || byte == b'%'
+            !(0x20..0x7f).contains(&byte) || byte == b'%'
         }
         _ => false,
     }

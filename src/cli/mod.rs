@@ -68,7 +68,7 @@ fn long_version() -> &'static str {
 pub fn main() -> ExitCode {
     Cancel::survive_file_limits();
     let typed: Vec<std::ffi::OsString> = std::env::args_os().collect();
-    let cli = match parse(typed) {
+    let cli = match parse(&typed) {
         Ok(cli) => cli,
         Err(Refused::Clap(e)) => {
             let _ = e.print();
@@ -96,15 +96,15 @@ enum Refused {
 
 /// Parses twice: the first time to learn where `prep.toml` may be, the second with what it says put before what was
 /// typed, so that what was typed wins.
-fn parse(typed: Vec<std::ffi::OsString>) -> std::result::Result<Cli, Refused> {
+fn parse(typed: &[std::ffi::OsString]) -> std::result::Result<Cli, Refused> {
     let parse = |words: &[std::ffi::OsString]| {
         let matches = Cli::command().try_get_matches_from(words)?;
         Cli::from_arg_matches(&matches)
     };
-    let first = parse(&typed).map_err(Refused::Clap)?;
+    let first = parse(typed).map_err(Refused::Clap)?;
     let found = config::find(&first.global, first.command.input()).map_err(Refused::Config)?;
     let Some(file) = found else { return Ok(first) };
-    let words = config::merge(&file, &typed, &Cli::command()).map_err(Refused::Config)?;
+    let words = config::merge(&file, typed, &Cli::command()).map_err(Refused::Config)?;
     parse(&words).map_err(|e| Refused::Config(config::blame(&file, &e)))
 }
 

@@ -177,7 +177,7 @@ fn names_files(root: &Path, table: &Table, known: bool, options: &Options, filte
     let disk = Disk::new(root);
     let (asked, hits) = (sample(table).count(), best_hits(root, table, &disk, options));
     if hits > 0 || !known || asked == 0 {
-        return Ok(hits * 10 >= asked && hits > 0 || known && hits > 0);
+        return Ok(hits > 0 && (known || hits * 10 >= asked));
     }
     // Names without folders are found by the walk alone.
     let disk = Disk::with_files(root, walk(root, Path::new(""), filter)?.files);

@@ -1,5 +1,10 @@
 //! One binary of integration tests: each file is a room of them.
-#![allow(clippy::disallowed_methods, reason = "tests write files and start threads as they like")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "tests write files and start threads as they like, and a panic is their verdict"
+)]
 
 mod benign;
 mod damage;

@@ -370,7 +370,8 @@ fn without_files_the_table_alone_tells_what_there_is() {
 #[test]
 fn lists_are_paths_by_line_or_nul_with_or_without_labels() {
     let dir = tree(&["a b/1.jpg", "c/2.jpg", "c/3.jpg"]);
-    let cases: [(&[u8], &[(&str, &str)]); 6] = [
+    type Case<'a> = (&'a [u8], &'a [(&'a str, &'a str)]);
+    let cases: [Case<'_>; 6] = [
         (b"a b/1.jpg\r\nc/2.jpg\n\n", &[("a b/1.jpg", "a b"), ("c/2.jpg", "c")]),
         (b"./a b/1.jpg\0c/2.jpg\0", &[("a b/1.jpg", "a b"), ("c/2.jpg", "c")]),
         (b"a b/1.jpg, 14, 7\nc/2.jpg, 3, 7\n", &[("a b/1.jpg", "14"), ("c/2.jpg", "3")]),

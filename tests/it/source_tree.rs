@@ -344,7 +344,7 @@ fn what_may_not_be_read_is_a_row_with_its_fault() {
     use std::os::unix::fs::PermissionsExt;
     let dir = tree(&["cat/1.jpg", "cat/2.jpg", "dog/3.jpg"]);
     let lock = |path: &str, mode| {
-        fs::set_permissions(dir.path().join(path), fs::Permissions::from_mode(mode)).unwrap()
+        fs::set_permissions(dir.path().join(path), fs::Permissions::from_mode(mode)).unwrap();
     };
     lock("cat/2.jpg", 0);
     lock("dog", 0);
