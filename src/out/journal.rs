@@ -1,7 +1,7 @@
 //! What is finished, remembered so that a killed run continues where it was.
 //!
 //! A journal is a text file of lines, each with a checksum of its own; the first names what the run was (options,
-//! version). A line is written only after the disk has the files that it claims ([`sync_batch`](super::sync_batch)),
+//! version). A line is written only after the disk has the files that it claims ([`sync_batch`]),
 //! so a claim is never false; a torn last line is dropped.
 
 use std::fs::{self, File, OpenOptions};
