@@ -30,5 +30,6 @@ pub mod source;
 pub mod engine;
 
 pub mod shrink;
+pub mod stats;
 
 pub mod cli;
