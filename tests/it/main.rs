@@ -3,4 +3,5 @@
 mod benign;
 mod damage;
 mod decode;
+mod kinds;
 mod pictures;
