@@ -1,7 +1,11 @@
 //! Draws a small, messy leaf data set: `sample_set DIR`. Several photos of each plant, classes out of balance, and the
 //! mess of real folders: turned photos, gray and transparent pictures, truncated files, a web page called .jpg,
 //! duplicates, a label table with faults. Always the same bytes.
-#![allow(clippy::disallowed_methods, clippy::print_stdout, reason = "a generator of test data, not part of prep")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    reason = "a generator of test data, not part of prep"
+)]
 
 use std::fs;
 use std::io;
@@ -133,7 +137,9 @@ fn self_twin() -> Vec<u8> {
 
 /// `jpeg` with an EXIF block that says how to turn it.
 fn with_orientation(jpeg: &[u8], orientation: u8) -> Vec<u8> {
-    let exif = [b"Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0".as_slice(), &[orientation], &[0; 6]].concat();
+    let exif =
+        [b"Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0".as_slice(), &[orientation], &[0; 6]]
+            .concat();
     let mut out = jpeg[..2].to_vec();
     out.extend([0xff, 0xe1]);
     out.extend((exif.len() as u16 + 2).to_be_bytes());
@@ -160,7 +166,8 @@ fn leaf(width: u32, height: u32, seed: u64, spots: u32) -> Rgb8 {
             let noise = (draw.next() % 23) as f32 - 11.0;
             let rim = a * a + b * b * (1.0 + 0.5 * a);
             let mut colour = if rim < 1.0 {
-                let vein = if b.abs() < 0.03 || (b.abs() * 9.0 - a * 4.0).fract().abs() < 0.06 { 28.0 } else { 0.0 };
+                let vein =
+                    if b.abs() < 0.03 || (b.abs() * 9.0 - a * 4.0).fract().abs() < 0.06 { 28.0 } else { 0.0 };
                 green.map(|c| c + vein + 18.0 * (1.0 - rim))
             } else {
                 let soil = 12.0 * ((x / 31) ^ (y / 29)).count_ones() as f32;

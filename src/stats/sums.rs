@@ -125,7 +125,8 @@ impl Sums {
         self.gray += u64::from(image.is_gray());
         self.pixels += u128::from(image.pixels);
         for c in 0..3 {
-            let (n, sum, squares) = (u128::from(image.pixels), u128::from(image.sum[c]), u128::from(image.squares[c]));
+            let (n, sum, squares) =
+                (u128::from(image.pixels), u128::from(image.sum[c]), u128::from(image.squares[c]));
             self.sum[c] += sum;
             self.squares[c] += squares;
             self.means[c] += fixed_ratio(sum, n);
@@ -158,9 +159,10 @@ impl Sums {
         for c in 0..3 {
             let image_mean = float(self.means[c]) / images;
             let (mean, std) = match weight {
-                Weight::Pixel => {
-                    (self.sum[c] as f64 / self.pixels as f64, deviation(self.pixels, self.sum[c], self.squares[c]))
-                }
+                Weight::Pixel => (
+                    self.sum[c] as f64 / self.pixels as f64,
+                    deviation(self.pixels, self.sum[c], self.squares[c]),
+                ),
                 Weight::Image => (image_mean, self.total_deviation(c)),
                 Weight::ImageNet => (image_mean, float(self.deviations[c]) / images),
             };
@@ -218,7 +220,8 @@ mod tests {
     }
 
     fn noisy(width: u32, height: u32, seed: u32) -> Rgb8 {
-        let data = (0..width * height * 3).map(|i| ((i ^ seed).wrapping_mul(2_654_435_761) >> 21) as u8).collect();
+        let data =
+            (0..width * height * 3).map(|i| ((i ^ seed).wrapping_mul(2_654_435_761) >> 21) as u8).collect();
         Rgb8::new(width, height, data)
     }
 
@@ -269,7 +272,9 @@ mod tests {
         let mut sums = Sums::default();
         pictures.iter().for_each(|p| sums.add(&ImageSums::of(p)));
         for c in 0..3 {
-            let values = |p: &Rgb8| p.data.iter().skip(c).step_by(3).map(|v| f64::from(*v) / 255.0).collect::<Vec<_>>();
+            let values = |p: &Rgb8| {
+                p.data.iter().skip(c).step_by(3).map(|v| f64::from(*v) / 255.0).collect::<Vec<_>>()
+            };
             let mean = |v: &[f64]| v.iter().sum::<f64>() / v.len() as f64;
             let square = |v: &[f64]| v.iter().map(|x| x * x).sum::<f64>() / v.len() as f64;
             let per: Vec<Vec<f64>> = pictures.iter().map(values).collect();

@@ -11,6 +11,7 @@ mod damage;
 mod decode;
 mod env;
 mod kill;
+mod kinds;
 mod layers;
 mod manifest;
 mod memory;
