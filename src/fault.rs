@@ -251,8 +251,6 @@ codes! {
         Frames = "frames",
         /// Salvaged from a damaged file as asked; the detail is the fault.
         Salvaged = "salvaged",
-        /// The checksum of a metadata chunk fails; the picture data have their own, which holds. Pillow refuses such a PNG.
-        MetadataChecksum = "metadata_checksum",
         /// Metadata chunk too large to be honest; ignored.
         MetadataBomb = "metadata_bomb",
         /// The table's spelling and the disk's differ in Unicode form (NFC or NFD).

@@ -20,6 +20,7 @@ mod mend;
 mod plain;
 mod planes;
 mod png;
+mod runs;
 mod sniff;
 mod tiff;
 mod walk;

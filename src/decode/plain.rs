@@ -153,6 +153,7 @@ impl Plain<'_> {
             notes.push(Note::plain(Oddity::Gray));
         }
         flat.notes(bits == 16, &mut notes);
-        Ok(Raw { rgb: Rgb8::new(self.width, self.height, data), notes, damage: None })
+        let damage = super::runs::damage(self.bytes, self.format);
+        Ok(Raw { rgb: Rgb8::new(self.width, self.height, data), notes, damage })
     }
 }

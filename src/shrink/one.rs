@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::Options;
 use super::size::Geometry;
-use crate::decode::{Codec, Format, Header};
+use crate::decode::{Codec, Format, Header, Icc};
 use crate::encode::{Encoder, Encoding};
 use crate::engine::crew::Item;
 use crate::engine::pipe::{Pipe, Read, Scratch};
@@ -161,7 +161,7 @@ impl Work<'_> {
     fn encode(&mut self, read: &Read<'_>, codec: &mut Codec) -> Result<(u32, u32), Fault> {
         let header = read.header();
         let geometry = geometry(self.options, header);
-        if self.may_copy(header, &geometry) {
+        if self.may_copy(header, &geometry) && !self.converts(read, codec) {
             return self.copy(read, codec);
         }
         let turn = self.options.contract.orient;
@@ -198,6 +198,11 @@ impl Work<'_> {
             && plain
             && !turned
             && geometry.is_identity((header.width, header.height))
+    }
+
+    /// Is there a profile to be converted? A copy without it would be another picture.
+    fn converts(&self, read: &Read<'_>, codec: &mut Codec) -> bool {
+        self.options.contract.icc == Icc::ToSrgb && read.needs_profile(codec)
     }
 
     /// Decodes the whole picture to prove it, then copies its coded data without metadata.
