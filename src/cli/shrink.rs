@@ -100,8 +100,9 @@ enum ChromaName {
     Yuv444,
 }
 
+/// What is done with embedded profiles.
 #[derive(ValueEnum, Debug, Clone, Copy)]
-enum IccName {
+pub enum IccName {
     Srgb,
     Ignore,
 }
@@ -122,6 +123,15 @@ fn alpha(text: &str) -> std::result::Result<Alpha, String> {
             let digits = text.strip_prefix('#').filter(|d| d.len() == 6 && d.is_ascii()).ok_or_else(wrong)?;
             let part = |at: usize| u8::from_str_radix(&digits[at..at + 2], 16).map_err(|_| wrong());
             Ok(Alpha::Rgb([part(0)?, part(2)?, part(4)?]))
+        }
+    }
+}
+
+impl From<IccName> for Icc {
+    fn from(name: IccName) -> Self {
+        match name {
+            IccName::Srgb => Self::ToSrgb,
+            IccName::Ignore => Self::Ignore,
         }
     }
 }
@@ -154,14 +164,7 @@ impl Args {
                 ChromaName::Yuv420 => Chroma::Yuv420,
                 ChromaName::Yuv444 => Chroma::Yuv444,
             },
-            contract: Contract {
-                alpha: self.alpha,
-                icc: match self.icc {
-                    IccName::Srgb => Icc::ToSrgb,
-                    IccName::Ignore => Icc::Ignore,
-                },
-                orient: !self.no_orient,
-            },
+            contract: Contract { alpha: self.alpha, icc: self.icc.into(), orient: !self.no_orient },
             salvage: self.on_damage == OnDamage::Keep,
             force: self.force,
         }
