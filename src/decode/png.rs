@@ -93,9 +93,6 @@ pub(super) fn open<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Found<'a>, Fa
     } else if chunks.gamma && !chunks.srgb && chunks.icc.is_none() {
         notes.push(Note::plain(Oddity::GammaIgnored));
     }
-    if chunks.split_data {
-        notes.push(Note::new(Oddity::OddParameters, "other chunks stand between the picture data"));
-    }
     if chunks.frames > 1 {
         notes.push(Note::new(Oddity::Frames, chunks.frames));
     }
@@ -269,6 +266,11 @@ impl Png<'_> {
                 Cause::Checksum,
                 format!("the CRC of chunk {}{whose} does not match", wrong.name),
             ));
+        }
+        if self.chunks.split_data && damage.is_none() {
+            // libpng, and so nearly every loader, takes the first piece for all there is.
+            let detail = "other chunks stand between the picture data, where most decoders stop";
+            damage = Some(Fault::new(Cause::Truncated, detail));
         }
         if damage.is_none() && self.chunks.end.is_none() {
             notes.push(Note::plain(Oddity::MissingEnd));
