@@ -4,6 +4,8 @@ mod args;
 mod config;
 mod run;
 mod shrink;
+mod split;
+mod stats;
 mod terminal;
 mod watch;
 
@@ -34,21 +36,27 @@ struct Cli {
 enum Command {
     /// One upright, sRGB, 8-bit copy of every image at training size
     Shrink(shrink::Args),
+    /// Exact normalization constants of the training rows
+    Stats(stats::Args),
+    /// Parts for training, validation and test, or folds: groups whole, classes in their shares
+    Split(split::Args),
 }
 
 impl Command {
-    /// The folder or table that the command is about: `prep.toml` is looked for above it.
-    fn input(&self) -> &std::path::Path {
+    /// What the command is about: `prep.toml` is looked for above it.
+    fn input(&self) -> &args::Input {
         match self {
-            Self::Shrink(args) => &args.input.input,
+            Self::Shrink(args) => &args.input,
+            Self::Stats(args) => &args.input,
+            Self::Split(args) => &args.input,
         }
     }
 
-    /// Does it decode, so that a crash of a decoder must be survived? Then: the seconds a file may take, and whether
-    /// standard input must be kept for a restart.
-    fn supervised(&self) -> Option<(std::time::Duration, bool)> {
+    /// Does it decode, so that a crash of a decoder must be survived?
+    fn decodes(&self) -> bool {
         match self {
-            Self::Shrink(args) => Some((args.input.max_time(), args.input.reads_stdin())),
+            Self::Shrink(_) | Self::Stats(_) => true,
+            Self::Split(_) => false,
         }
     }
 }
@@ -102,7 +110,7 @@ fn parse(typed: &[std::ffi::OsString]) -> std::result::Result<Cli, Refused> {
         Cli::from_arg_matches(&matches)
     };
     let first = parse(typed).map_err(Refused::Clap)?;
-    let found = config::find(&first.global, first.command.input()).map_err(Refused::Config)?;
+    let found = config::find(&first.global, &first.command.input().input).map_err(Refused::Config)?;
     let Some(file) = found else { return Ok(first) };
     let words = config::merge(&file, typed, &Cli::command()).map_err(Refused::Config)?;
     parse(&words).map_err(|e| Refused::Config(config::blame(&file, &e)))
@@ -110,12 +118,13 @@ fn parse(typed: &[std::ffi::OsString]) -> std::result::Result<Cli, Refused> {
 
 fn dispatch(cli: &Cli, terminal: &Terminal) -> Result<u8> {
     let flight = supervise::in_worker()?;
-    if flight.is_none()
-        && let Some((max_time, stdin)) = cli.command.supervised()
-    {
-        return supervise::run(max_time, stdin, &mut |sentence| terminal.say(sentence));
+    if flight.is_none() && cli.command.decodes() {
+        let input = cli.command.input();
+        return supervise::run(input.max_time(), input.reads_stdin(), &mut |sentence| terminal.say(sentence));
     }
     match &cli.command {
         Command::Shrink(args) => shrink::run(args, &cli.global, terminal, flight.as_ref()),
+        Command::Stats(args) => stats::run(args, &cli.global, terminal, flight.as_ref()),
+        Command::Split(args) => split::run(args, &cli.global, terminal),
     }
 }

@@ -7,7 +7,7 @@ use clap::ValueEnum;
 
 use super::args::{Global, Input, dimensions, side};
 use super::run;
-use super::terminal::{Terminal, bytes, columns, thousands};
+use super::terminal::{Terminal, bytes, columns, shell_word, thousands};
 use super::watch::watcher;
 use crate::decode::{Alpha, Chroma, Contract, Icc};
 use crate::engine::cancel::Cancel;
@@ -255,13 +255,6 @@ fn report_text(report: &Report, seconds: f64) -> String {
     text.push_str(&format!("Every row: {}\n", shown(&report.manifest)));
     text.push_str(&format!("Next: prep sheet {}\n", shell_word(&report.folder)));
     text
-}
-
-/// A path as a shell takes it.
-fn shell_word(path: &std::path::Path) -> String {
-    let text = shown(path).to_string();
-    let plain = text.chars().all(|c| c.is_alphanumeric() || "/._-+,:@%".contains(c));
-    if plain { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
 }
 
 fn report_json(report: &Report, seconds: f64) -> String {

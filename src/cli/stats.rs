@@ -14,7 +14,6 @@ use crate::decode::{Contract, Icc};
 use crate::engine::cancel::Cancel;
 use crate::engine::flight::Flight;
 use crate::error::{Error, Result};
-use crate::home;
 use crate::names::shown;
 use crate::resize::Filter;
 use crate::stats::{self, By, Emit, IMAGENET, Moments, Options, Report, Sums, View, Weight};
@@ -135,8 +134,7 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal, flight: Option<&Fl
     let options = args.options();
     let weight = args.weight();
     let cancel = Cancel::on_signals();
-    let (listing, home) = home::open(&args.input.input, &args.input.options(), args.out.as_deref())?;
-    run::tell(&listing, &args.input, terminal)?;
+    let (listing, home) = run::list_at_home(&args.input, &args.input.options(), args.out.as_deref(), terminal)?;
     let (rows, chosen) = stats::choose(&listing, args.input.split.as_deref(), options.by)?;
     let contract = Contract { icc: args.icc.into(), ..Contract::default() };
     let pipe = run::pipe(&args.input, global, contract, false)?;

@@ -2,6 +2,8 @@
 
 use std::io::{self, IsTerminal, Write};
 
+use unicode_width::UnicodeWidthStr;
+
 use super::args::{Global, When};
 use crate::error::{Error, Result};
 
@@ -108,16 +110,22 @@ pub fn bytes(number: u64) -> String {
     format!("{value:.decimals$} {}", units[unit])
 }
 
+/// A path as a shell takes it.
+pub fn shell_word(path: &std::path::Path) -> String {
+    let text = crate::names::shown(path).to_string();
+    let plain = text.chars().all(|c| c.is_alphanumeric() || "/._-+,:@%".contains(c));
+    if plain && !text.is_empty() { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
+}
+
 /// Columns: numbers to the right, text to the left, two spaces between, no boxes.
 pub fn columns(rows: &[Vec<String>], right: &[bool]) -> String {
-    let width =
-        |c: usize| rows.iter().filter_map(|r| r.get(c)).map(|cell| cell.chars().count()).max().unwrap_or(0);
+    let width = |c: usize| rows.iter().filter_map(|r| r.get(c)).map(|cell| cell.width()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..right.len()).map(width).collect();
     let mut out = String::new();
     for row in rows {
         let mut line = String::new();
         for (c, cell) in row.iter().enumerate() {
-            let pad = " ".repeat(widths[c].saturating_sub(cell.chars().count()));
+            let pad = " ".repeat(widths[c].saturating_sub(cell.width()));
             let (before, after) = if right[c] { (pad.as_str(), "") } else { ("", pad.as_str()) };
             line.push_str("  ");
             line.push_str(before);

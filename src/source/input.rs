@@ -124,8 +124,8 @@ fn table_at_top(root: &Path, options: &Options, filter: &Filter) -> Result<(Opti
             continue;
         }
         match &chosen {
-            None if known || others.is_empty() => chosen = Some(table),
-            _ => others.push(name.to_string_lossy().into_owned()),
+            None => chosen = Some(table),
+            Some(_) => others.push(name.to_string_lossy().into_owned()),
         }
     }
     let unknown = chosen.as_ref().is_some_and(|t| rank(&t.path) == TABLES.len());

@@ -16,7 +16,7 @@ use super::resolve::{Base, Resolver};
 use super::rows::tell;
 use super::tree::{self, meaning, shape};
 use super::walk::{Found, Walked, walk};
-use super::{Finding, Ignored, Kind, Listing, Options, Trouble};
+use super::{Finding, Ignored, Kind, Listing, Options, Trouble, keep};
 
 /// The listing of a label table.
 ///
@@ -145,11 +145,7 @@ fn finish(
     if options.files && !listing.entries.iter().any(|e| e.row.is_some() && e.fault.is_none()) {
         return Err(nothing_named(&listing, roles));
     }
-    let all = listing.entries.len();
-    let kept: Vec<bool> = listing.entries.iter().map(|e| filter.wants(&names::decode(&e.path))).collect();
-    let mut kept = kept.into_iter();
-    listing.entries.retain(|_| kept.next().unwrap_or(true));
-    listing.ignored.by_glob += all - listing.entries.len();
+    listing.ignored.by_glob += keep(&mut listing, |e| filter.wants(&names::decode(&e.path)));
     by_tree(&mut listing, roles, scope);
     if let Some(table) = &listing.table {
         listing.findings.extend(empty_cells(table, roles));

@@ -1,5 +1,7 @@
 //! Folder trees: what becomes a row, a class, a split, and what is only counted.
 
+#![allow(clippy::unwrap_used, reason = "clippy.toml allows it in tests, but not in what tests share")]
+
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
