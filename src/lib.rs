@@ -31,7 +31,7 @@ pub mod source;
 pub mod engine;
 
 pub mod shrink;
-pub mod stats;
 pub mod split;
+pub mod stats;
 
 pub mod cli;

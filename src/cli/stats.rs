@@ -134,7 +134,8 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal, flight: Option<&Fl
     let options = args.options();
     let weight = args.weight();
     let cancel = Cancel::on_signals();
-    let (listing, home) = run::list_at_home(&args.input, &args.input.options(), args.out.as_deref(), terminal)?;
+    let (listing, home) =
+        run::list_at_home(&args.input, &args.input.options(), args.out.as_deref(), terminal)?;
     let (rows, chosen) = stats::choose(&listing, args.input.split.as_deref(), options.by)?;
     let contract = Contract { icc: args.icc.into(), ..Contract::default() };
     let pipe = run::pipe(&args.input, global, contract, false)?;
@@ -152,7 +153,8 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal, flight: Option<&Fl
             terminal.result(&stats::emit((*library).into(), &moments))?;
         }
     } else if global.json {
-        let mut whole = Map::from_iter([("schema".to_owned(), json!(SCHEMA)), ("command".to_owned(), json!("stats"))]);
+        let mut whole =
+            Map::from_iter([("schema".to_owned(), json!(SCHEMA)), ("command".to_owned(), json!("stats"))]);
         whole.extend(document.as_object().cloned().unwrap_or_default());
         whole.insert("sizes".into(), sizes_json(&report));
         whole.insert("modes".into(), json!(report.modes));
@@ -160,7 +162,8 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal, flight: Option<&Fl
     } else {
         terminal.result(&text(&report, &options, weight, &moments))?;
         if !(global.dry_run || args.no_write) {
-            terminal.say(&format!("Written to {}", shown(&crate::manifest::Sidecar::path_of(&home.manifest))));
+            terminal
+                .say(&format!("Written to {}", shown(&crate::manifest::Sidecar::path_of(&home.manifest))));
         }
     }
     let bad = report.left_out.values().map(|(n, _)| n).sum();
@@ -270,13 +273,21 @@ fn bars(report: &Report) -> String {
     let mut edges: Vec<(String, usize)> = Vec::new();
     let mut shapes: Vec<(String, usize)> = Vec::new();
     let steps = [64, 128, 256, 512, 1024, 2048, 4096, u32::MAX];
-    let ratios = [(0.5, "taller than 1:2"), (0.7, "1:2 to 7:10"), (0.95, "7:10 to square"), (1.0526, "square")];
-    let ratios: Vec<(f64, &str)> =
-        ratios.into_iter().chain([(1.43, "square to 10:7"), (2.0, "10:7 to 2:1"), (f64::MAX, "wider than 2:1")]).collect();
+    let ratios =
+        [(0.5, "taller than 1:2"), (0.7, "1:2 to 7:10"), (0.95, "7:10 to square"), (1.0526, "square")];
+    let ratios: Vec<(f64, &str)> = ratios
+        .into_iter()
+        .chain([(1.43, "square to 10:7"), (2.0, "10:7 to 2:1"), (f64::MAX, "wider than 2:1")])
+        .collect();
     let mut below = 0;
     for step in steps {
-        let n = report.sizes.iter().filter(|((w, h), _)| (below..step).contains(w.min(h))).map(|(_, n)| n).sum();
-        let name = if step == u32::MAX { format!("short edge {below} or more") } else { format!("short edge below {step}") };
+        let n =
+            report.sizes.iter().filter(|((w, h), _)| (below..step).contains(w.min(h))).map(|(_, n)| n).sum();
+        let name = if step == u32::MAX {
+            format!("short edge {below} or more")
+        } else {
+            format!("short edge below {step}")
+        };
         edges.push((name, n));
         below = step;
     }
@@ -287,7 +298,8 @@ fn bars(report: &Report) -> String {
         shapes.push((name.to_owned(), n));
         from = to;
     }
-    let modes: Vec<(String, usize)> = report.modes.iter().map(|(mode, n)| (format!("mode {mode}"), *n)).collect();
+    let modes: Vec<(String, usize)> =
+        report.modes.iter().map(|(mode, n)| (format!("mode {mode}"), *n)).collect();
     for block in [edges, shapes, modes] {
         out.push('\n');
         let most = block.iter().map(|(_, n)| *n).max().unwrap_or(1).max(1);
@@ -312,12 +324,16 @@ fn document(report: &Report, options: &Options, weight: Weight, icc: Icc) -> Val
             .into_iter()
             .filter_map(|w| {
                 let m = sums.moments(w)?;
-                Some((w.as_str().to_owned(), json!({"mean": m.mean, "std": m.std, "definition": w.definition()})))
+                Some((
+                    w.as_str().to_owned(),
+                    json!({"mean": m.mean, "std": m.std, "definition": w.definition()}),
+                ))
             })
             .collect()
     };
     let chosen = report.all.moments(weight);
-    let view = options.view.map(|v| json!({"short_edge": v.short, "crop": v.crop, "filter": v.filter.as_str()}));
+    let view =
+        options.view.map(|v| json!({"short_edge": v.short, "crop": v.crop, "filter": v.filter.as_str()}));
     let mut document = json!({
         "mean": chosen.map(|m| m.mean),
         "std": chosen.map(|m| m.std),

@@ -19,4 +19,5 @@ mod pictures;
 mod shrink;
 mod source_table;
 mod source_tree;
+mod stats;
 mod table;
