@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 
 /// Prepare and audit image training sets, before anyone rents a GPU.
 #[derive(Parser, Debug)]
-#[command(name = "prep", version, long_version = long_version(), args_override_self = true, disable_help_subcommand = true,
+#[command(name = "prep", version, long_version = long_version(), args_override_self = true,
     max_term_width = 110,
     after_help = "Exit codes: 0 done; 1 findings, or more bad images than --max-bad allows; 2 wrong usage, \
         configuration or I/O; 130 interrupted.\nMore about a command: prep COMMAND --help")]
@@ -76,8 +76,8 @@ fn long_version() -> &'static str {
 pub fn main() -> ExitCode {
     Cancel::survive_file_limits();
     let typed: Vec<std::ffi::OsString> = std::env::args_os().collect();
-    let cli = match parse(&typed) {
-        Ok(cli) => cli,
+    let (cli, odd) = match parse(&typed) {
+        Ok(parsed) => parsed,
         Err(Refused::Clap(e)) => {
             let _ = e.print();
             return ExitCode::from(u8::try_from(e.exit_code()).unwrap_or(2));
@@ -88,6 +88,9 @@ pub fn main() -> ExitCode {
         }
     };
     let terminal = Terminal::new(&cli.global);
+    if std::env::var_os(supervise::FLIGHT_VARIABLE).is_none() {
+        odd.iter().for_each(|sentence| terminal.warn(sentence));
+    }
     match dispatch(&cli, &terminal) {
         Ok(code) => ExitCode::from(code),
         Err(e) => {
@@ -104,16 +107,16 @@ enum Refused {
 
 /// Parses twice: the first time to learn where `prep.toml` may be, the second with what it says put before what was
 /// typed, so that what was typed wins.
-fn parse(typed: &[std::ffi::OsString]) -> std::result::Result<Cli, Refused> {
+fn parse(typed: &[std::ffi::OsString]) -> std::result::Result<(Cli, Vec<String>), Refused> {
     let parse = |words: &[std::ffi::OsString]| {
         let matches = Cli::command().try_get_matches_from(words)?;
         Cli::from_arg_matches(&matches)
     };
     let first = parse(typed).map_err(Refused::Clap)?;
-    let found = config::find(&first.global, &first.command.input().input).map_err(Refused::Config)?;
-    let Some(file) = found else { return Ok(first) };
-    let words = config::merge(&file, typed, &Cli::command()).map_err(Refused::Config)?;
-    parse(&words).map_err(|e| Refused::Config(config::blame(&file, &e)))
+    let file = config::find(&first.global, &first.command.input().input).map_err(Refused::Config)?;
+    let (words, odd) = config::merge(file.as_ref(), typed, &Cli::command()).map_err(Refused::Config)?;
+    let cli = parse(&words).map_err(|e| Refused::Config(config::blame(file.as_ref(), &e)))?;
+    Ok((cli, odd))
 }
 
 fn dispatch(cli: &Cli, terminal: &Terminal) -> Result<u8> {

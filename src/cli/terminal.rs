@@ -91,6 +91,25 @@ pub fn thousands(number: impl Into<u128>) -> String {
     out
 }
 
+/// "1 image", "18,204 images", "2 copies".
+pub fn plural(n: usize, noun: &str) -> String {
+    let many = match noun.strip_suffix('y') {
+        Some(stem) => format!("{stem}ies"),
+        None => format!("{noun}s"),
+    };
+    format!("{} {}", thousands(n as u64), if n == 1 { noun } else { &many })
+}
+
+/// A path as it is said: from here, where that is shorter.
+pub fn near(path: &std::path::Path) -> std::path::PathBuf {
+    let from_here = crate::out::place::relative(std::path::Path::new("."), path);
+    if path.is_absolute() && from_here.as_os_str().len() < path.as_os_str().len() {
+        from_here
+    } else {
+        path.to_owned()
+    }
+}
+
 /// Bytes in units of a thousand, three digits: 2.03 GB.
 pub fn bytes(number: u64) -> String {
     let mut value = number as f64;
@@ -146,6 +165,7 @@ mod tests {
     fn numbers_read_well() {
         assert_eq!(thousands(18_204_u32), "18,204");
         assert_eq!(thousands(7_u8), "7");
+        assert_eq!((plural(1, "image"), plural(2000, "copy")), ("1 image".into(), "2,000 copies".into()));
         assert_eq!(bytes(2_031_000_000), "2.03 GB");
         assert_eq!(bytes(999_999), "1.00 MB");
         assert_eq!(bytes(12), "12 B");

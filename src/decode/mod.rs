@@ -115,8 +115,6 @@ pub struct Finish {
 #[derive(Default)]
 pub struct Codec {
     met: icc::Met,
-    #[cfg(feature = "turbo")]
-    turbo: turbo::Decompressor,
 }
 
 impl Codec {

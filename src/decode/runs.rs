@@ -1,4 +1,5 @@
-//! Run-length coded BMP and TGA: do the runs fill the picture? Decoders fill what is missing with black and say nothing.
+//! Formats whose decoders fill what is missing and say nothing: do the runs of a BMP or TGA fill the picture, are all
+//! the bytes of a WebP there?
 
 use super::Format;
 use crate::fault::{Cause, Fault};
@@ -16,6 +17,14 @@ pub(super) fn damage(bytes: &[u8], format: Format) -> Option<Fault> {
             let (filled, height) = bmp(bytes)?;
             (filled < height).then(|| {
                 Fault::new(Cause::Truncated, format!("the runs end after {filled} of {height} rows"))
+            })
+        }
+        Format::WebP => {
+            let said = le(bytes, 4, 4)?.saturating_add(8);
+            (said > bytes.len()).then(|| {
+                let detail =
+                    format!("{} of the {said} bytes that the header promises are there", bytes.len());
+                Fault::new(Cause::Truncated, detail)
             })
         }
         _ => None,

@@ -66,6 +66,12 @@ pub(super) fn tell(root: &Path, table: &Table, roles: &Roles, resolver: &Resolve
     if teller.many {
         let most = "most images have several: the labels of an image are all that its rows say";
         said.push(format!("{} rows for {} images; {most}", table.len(), images.len()));
+        if table.columns.len() > 2 {
+            // Boxes, for one: they are of the source's pixels, and one row an image cannot hold them.
+            said.push(
+                "of their other columns the manifest keeps the first row of each image, as it stands".into(),
+            );
+        }
     }
     let entries: Vec<Entry> = images.iter().map(|rows| teller.entry(rows)).collect();
     teller.variants();

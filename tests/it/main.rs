@@ -16,6 +16,7 @@ mod layers;
 mod manifest;
 mod memory;
 mod pictures;
+mod regress;
 mod shrink;
 mod source_table;
 mod source_tree;
