@@ -33,5 +33,6 @@ pub mod engine;
 pub mod shrink;
 pub mod split;
 pub mod stats;
+pub mod weights;
 
 pub mod cli;

@@ -29,6 +29,11 @@ pub fn encode(path: &Path) -> String {
     out
 }
 
+/// Is `text` its own spelling, and the path that it spells? So are most names, which need not be copied to find out.
+pub fn is_plain(text: &str) -> bool {
+    text.bytes().all(|b| b != b'%' && (0x20..0x7f).contains(&b))
+}
+
 /// The path that [`encode`] spelled as `text`. Text that has no escapes is taken as it is.
 pub fn decode(text: &str) -> PathBuf {
     let bytes = text.as_bytes();

@@ -8,6 +8,7 @@ mod split;
 mod stats;
 mod terminal;
 mod watch;
+mod weights;
 
 use std::process::ExitCode;
 
@@ -40,6 +41,8 @@ enum Command {
     Stats(stats::Args),
     /// Parts for training, validation and test, or folds: groups whole, classes in their shares
     Split(split::Args),
+    /// Class and sampler weights from the training images
+    Weights(weights::Args),
 }
 
 impl Command {
@@ -49,6 +52,7 @@ impl Command {
             Self::Shrink(args) => &args.input,
             Self::Stats(args) => &args.input,
             Self::Split(args) => &args.input,
+            Self::Weights(args) => &args.input,
         }
     }
 
@@ -56,7 +60,7 @@ impl Command {
     fn decodes(&self) -> bool {
         match self {
             Self::Shrink(_) | Self::Stats(_) => true,
-            Self::Split(_) => false,
+            Self::Split(_) | Self::Weights(_) => false,
         }
     }
 }
@@ -129,5 +133,6 @@ fn dispatch(cli: &Cli, terminal: &Terminal) -> Result<u8> {
         Command::Shrink(args) => shrink::run(args, &cli.global, terminal, flight.as_ref()),
         Command::Stats(args) => stats::run(args, &cli.global, terminal, flight.as_ref()),
         Command::Split(args) => split::run(args, &cli.global, terminal),
+        Command::Weights(args) => weights::run(args, &cli.global, terminal),
     }
 }

@@ -96,8 +96,13 @@ fn from_table(root: &Path, table: Table, options: &Options, filter: &Filter) -> 
 /// Reads a table; one whose first row is data gets names of ours.
 fn read_table(path: &Path) -> Result<Table> {
     let bytes = table::load(path)?;
-    let table = table::parse(path, bytes.clone(), Header::Names)?;
-    if is_headerless(&table) { table::parse(path, bytes, Header::None) } else { Ok(table) }
+    // A pipe cannot be read again.
+    let spare = if path.is_file() { None } else { Some(bytes.clone()) };
+    let table = table::parse(path, bytes, Header::Names)?;
+    if !is_headerless(&table) {
+        return Ok(table);
+    }
+    table::parse(path, spare.map_or_else(|| table::load(path), Ok)?, Header::None)
 }
 
 /// The one table at the top of a folder that names files in it, and what there is to say about others.
@@ -189,7 +194,7 @@ fn names_files(root: &Path, table: &Table, known: bool, options: &Options, filte
 
 fn best_hits(root: &Path, table: &Table, disk: &Disk, options: &Options) -> usize {
     let bases = Base::candidates(root, &table.path);
-    let resolver = Resolver { disk, root, bases, allow_outside: options.allow_outside };
+    let resolver = Resolver { disk, root, bases, allow_outside: options.allow_outside, looks: true };
     let only = options.path_col.as_deref().and_then(|name| table.column(name));
     (0..table.columns.len())
         .filter(|column| only.is_none_or(|only| only == *column))

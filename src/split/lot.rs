@@ -36,6 +36,11 @@ fn first_eight(hash: &[u8; 32]) -> u64 {
 pub struct Stream(u64);
 
 impl Stream {
+    /// The stream that begins with `seed`.
+    pub fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
     /// The next 64 bits.
     pub fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);

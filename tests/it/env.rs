@@ -106,6 +106,13 @@ impl Ran {
     }
 }
 
+/// A file of the shared corpora, where they are.
+pub fn shared(name: &str) -> Option<PathBuf> {
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared");
+    let root = std::env::var_os("PREP_SHARED").map_or(beside, PathBuf::from);
+    Some(root.join(name)).filter(|path| path.exists())
+}
+
 /// A picture that cannot be mistaken for another: four quadrants of different colour, a gradient, and a mark of `seed`.
 pub fn picture(width: u32, height: u32, seed: u32) -> Rgb8 {
     let mut data = Vec::with_capacity((width * height * 3) as usize);

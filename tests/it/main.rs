@@ -20,5 +20,7 @@ mod regress;
 mod shrink;
 mod source_table;
 mod source_tree;
+mod split;
 mod stats;
 mod table;
+mod weights;
