@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
+use crate::decode::Icc;
 use crate::error::{Error, Result};
+use crate::resize::Filter;
 use crate::source;
 
 /// Options of every command.
@@ -71,6 +73,42 @@ pub enum Progress {
     Json,
     /// Nothing.
     None,
+}
+
+/// A resampling filter.
+#[derive(ValueEnum, Debug, Clone, Copy)]
+pub enum FilterName {
+    Lanczos,
+    Bicubic,
+    Bilinear,
+    Area,
+}
+
+impl From<FilterName> for Filter {
+    fn from(name: FilterName) -> Self {
+        match name {
+            FilterName::Lanczos => Self::Lanczos,
+            FilterName::Bicubic => Self::Bicubic,
+            FilterName::Bilinear => Self::Bilinear,
+            FilterName::Area => Self::Area,
+        }
+    }
+}
+
+/// What is done with embedded profiles.
+#[derive(ValueEnum, Debug, Clone, Copy)]
+pub enum IccName {
+    Srgb,
+    Ignore,
+}
+
+impl From<IccName> for Icc {
+    fn from(name: IccName) -> Self {
+        match name {
+            IccName::Srgb => Self::ToSrgb,
+            IccName::Ignore => Self::Ignore,
+        }
+    }
 }
 
 /// What is read, and which of it.

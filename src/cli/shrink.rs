@@ -5,18 +5,17 @@ use std::time::Instant;
 
 use clap::ValueEnum;
 
-use super::args::{Global, Input, dimensions, side};
+use super::args::{FilterName, Global, IccName, Input, dimensions, side};
 use super::run;
 use super::terminal::{Terminal, bytes, columns, near, plural, shell_word, thousands};
 use super::watch::watcher;
-use crate::decode::{Alpha, Chroma, Contract, Icc};
+use crate::decode::{Alpha, Chroma, Contract};
 use crate::engine::cancel::Cancel;
 use crate::engine::flight::Flight;
 use crate::error::{Error, Result};
 use crate::fault::Cause;
 use crate::names::shown;
 use crate::out::place;
-use crate::resize::Filter;
 use crate::shrink::size::Fit;
 use crate::shrink::{self, Options, OutputFormat, Report};
 
@@ -78,14 +77,6 @@ pub struct Args {
 }
 
 #[derive(ValueEnum, Debug, Clone, Copy)]
-enum FilterName {
-    Lanczos,
-    Bicubic,
-    Bilinear,
-    Area,
-}
-
-#[derive(ValueEnum, Debug, Clone, Copy)]
 enum FormatName {
     Jpg,
     Png,
@@ -99,13 +90,6 @@ enum ChromaName {
     Yuv420,
     #[value(name = "444")]
     Yuv444,
-}
-
-/// What is done with embedded profiles.
-#[derive(ValueEnum, Debug, Clone, Copy)]
-pub enum IccName {
-    Srgb,
-    Ignore,
 }
 
 #[derive(ValueEnum, Debug, Clone, Copy, PartialEq)]
@@ -128,15 +112,6 @@ fn alpha(text: &str) -> std::result::Result<Alpha, String> {
     }
 }
 
-impl From<IccName> for Icc {
-    fn from(name: IccName) -> Self {
-        match name {
-            IccName::Srgb => Self::ToSrgb,
-            IccName::Ignore => Self::Ignore,
-        }
-    }
-}
-
 impl Args {
     fn options(&self) -> Options {
         let fit = match (self.short_edge, self.long_edge, self.cover) {
@@ -148,12 +123,7 @@ impl Args {
         Options {
             fit,
             upscale: self.upscale,
-            filter: match self.filter {
-                FilterName::Lanczos => Filter::Lanczos,
-                FilterName::Bicubic => Filter::Bicubic,
-                FilterName::Bilinear => Filter::Bilinear,
-                FilterName::Area => Filter::Area,
-            },
+            filter: self.filter.into(),
             format: match self.format {
                 FormatName::Jpg => OutputFormat::Jpg,
                 FormatName::Png => OutputFormat::Png,

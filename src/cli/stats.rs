@@ -5,9 +5,8 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use serde_json::{Map, Value, json};
 
-use super::args::{Global, Input};
+use super::args::{FilterName, Global, IccName, Input};
 use super::run;
-use super::shrink::IccName;
 use super::terminal::{Terminal, columns, thousands};
 use super::watch::watcher;
 use crate::decode::{Contract, Icc};
@@ -15,7 +14,6 @@ use crate::engine::cancel::Cancel;
 use crate::engine::flight::Flight;
 use crate::error::{Error, Result};
 use crate::names::shown;
-use crate::resize::Filter;
 use crate::stats::{self, By, Emit, IMAGENET, Moments, Options, Report, Sums, View, Weight};
 
 /// The JSON document's version.
@@ -62,14 +60,6 @@ enum WeightName {
 }
 
 #[derive(ValueEnum, Debug, Clone, Copy)]
-enum FilterName {
-    Lanczos,
-    Bicubic,
-    Bilinear,
-    Area,
-}
-
-#[derive(ValueEnum, Debug, Clone, Copy)]
 enum ByName {
     Class,
     Split,
@@ -101,14 +91,8 @@ fn at(text: &str) -> std::result::Result<(u32, Option<u32>), String> {
 
 impl Args {
     fn options(&self) -> Options {
-        let filter = match self.filter {
-            FilterName::Lanczos => Filter::Lanczos,
-            FilterName::Bicubic => Filter::Bicubic,
-            FilterName::Bilinear => Filter::Bilinear,
-            FilterName::Area => Filter::Area,
-        };
         Options {
-            view: self.at.map(|(short, crop)| View { short, crop, filter }),
+            view: self.at.map(|(short, crop)| View { short, crop, filter: self.filter.into() }),
             by: match self.by {
                 None => By::Nothing,
                 Some(ByName::Class) => By::Class,
