@@ -123,6 +123,8 @@ codes! {
         Encode = "encode_error",
         /// On disk below the root, but the label table does not name it.
         Unlisted = "unlisted",
+        /// Left by an operating system or a tool: `Thumbs.db`, `.DS_Store`, `._*`.
+        Junk = "junk",
         /// Excluded by the user.
         Excluded = "excluded",
     }
@@ -133,24 +135,28 @@ impl Cause {
     pub fn status(self) -> Status {
         use Cause::*;
         match self {
-            Truncated | EntropyDamage | ProgressiveIncomplete | ZeroQuantization | SizeMismatch | Checksum => {
-                Status::Damaged
-            }
+            Truncated
+            | EntropyDamage
+            | ProgressiveIncomplete
+            | ZeroQuantization
+            | SizeMismatch
+            | Checksum => Status::Damaged,
             UnsupportedFormat | UnsupportedKind => Status::Unsupported,
-            Missing | Ambiguous | DanglingLink | LinkLoop | NotRegular | OutsideRoot | Permission | Io | Changed
-            | Unlisted => {
-                Status::Skipped
-            }
+            Missing | Ambiguous | DanglingLink | LinkLoop | NotRegular | OutsideRoot | Permission | Io
+            | Changed | Unlisted | Junk => Status::Skipped,
             Excluded => Status::Excluded,
-            Empty | NotAnImage | Undecodable | TooManyScans | TooLarge | TooLargeForMemory | NoPixels | Panic | Crash
-            | Timeout | Encode => Status::Bad,
+            Empty | NotAnImage | Undecodable | TooManyScans | TooLarge | TooLargeForMemory | NoPixels
+            | Panic | Crash | Timeout | Encode => Status::Bad,
         }
     }
 
     /// Worth another try on the next run although the file has not changed.
     pub fn is_transient(self) -> bool {
         use Cause::*;
-        matches!(self, Missing | Permission | Io | Changed | TooLargeForMemory | Timeout | Crash | DanglingLink)
+        matches!(
+            self,
+            Missing | Permission | Io | Changed | TooLargeForMemory | Timeout | Crash | DanglingLink
+        )
     }
 }
 
@@ -246,8 +252,6 @@ codes! {
         Frames = "frames",
         /// Salvaged from a damaged file as asked; the detail is the fault.
         Salvaged = "salvaged",
-        /// The checksum of a metadata chunk fails; the picture data have their own, which holds. Pillow refuses such a PNG.
-        MetadataChecksum = "metadata_checksum",
         /// Metadata chunk too large to be honest; ignored.
         MetadataBomb = "metadata_bomb",
         /// The table's spelling and the disk's differ in Unicode form (NFC or NFD).

@@ -85,7 +85,10 @@ fn with_home(
     let partial = is_partial(options);
     let mut home = Home { manifest, known: None, sidecar, origin, partial, others: Vec::new() };
     let is_itself = listing.kind == Kind::Manifest
-        && listing.table.as_ref().is_some_and(|t| t.path.canonicalize().ok() == home.manifest.canonicalize().ok());
+        && listing
+            .table
+            .as_ref()
+            .is_some_and(|t| t.path.canonicalize().ok() == home.manifest.canonicalize().ok());
     if !is_itself && home.manifest.exists() {
         let table = table::read(&home.manifest)?;
         let Some(places) = Places::find(&table) else {
@@ -137,7 +140,10 @@ fn default_place(input: &Path, listing: &Listing) -> Result<PathBuf> {
         _ if input.is_dir() => {
             let top = input.join("manifest.csv");
             // The user's own table may be called so.
-            let theirs = listing.table.as_ref().is_some_and(|t| t.path.file_name() == top.file_name() && t.path == top);
+            let theirs = listing
+                .table
+                .as_ref()
+                .is_some_and(|t| t.path.file_name() == top.file_name() && t.path == top);
             Ok(if theirs { beside(&top) } else { top })
         }
         (Some(table), Kind::Table | Kind::List) if table.path != Path::new("-") => Ok(beside(&table.path)),
@@ -155,7 +161,9 @@ fn origin_of(input: &Path, listing: &Listing, options: &Options) -> Option<Value
     }
     let told = |text: &Option<String>| text.clone().map_or(Value::Null, Value::String);
     match listing.kind {
-        Kind::Classes | Kind::Splits | Kind::Flat => Some(json!({"kind": "folder", "hidden": options.hidden})),
+        Kind::Classes | Kind::Splits | Kind::Flat => {
+            Some(json!({"kind": "folder", "hidden": options.hidden}))
+        }
         Kind::Table => {
             let table = place::relative(input, &listing.table.as_ref()?.path);
             Some(json!({
@@ -231,6 +239,10 @@ pub fn earlier(path: &Path) -> Result<(Table, Places)> {
     let table = table::read(path)?;
     match Places::find(&table) {
         Some(places) => Ok((table, places)),
-        None => Err(Error::table(path, None, "this is no manifest of prep: columns path, split, status … are missing")),
+        None => Err(Error::table(
+            path,
+            None,
+            "this is no manifest of prep: columns path, split, status … are missing",
+        )),
     }
 }

@@ -32,6 +32,7 @@ pub mod engine;
 
 pub mod shrink;
 pub mod split;
+pub mod stats;
 pub mod weights;
 
 pub mod cli;

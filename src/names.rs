@@ -1,8 +1,8 @@
 //! Names from the user's disk: lossless in tables, harmless on terminals.
 //!
 //! In tables and manifests a path is UTF-8 with `/`; bytes outside UTF-8, control characters and `%` itself where it
-//! could be mistaken for an escape are written `%XX`, so that every name on disk has exactly one spelling and comes
-//! back byte for byte. On terminals control characters and bidirectional overrides are shown as escapes.
+//! could be mistaken for such an escape are written `%XX`, so that every name on disk has exactly one spelling and comes
+//! back byte for byte. `100%20.jpg` stays as it is: a space is never escaped, so this cannot be one. On terminals control characters and bidirectional overrides are shown as escapes.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt::{self, Write as _};
@@ -57,9 +57,15 @@ fn percent(out: &mut String, bytes: &[u8]) {
     }
 }
 
-/// Do these bytes continue a `%` to an escape? Only capitals: what [`encode`] writes.
+/// Do these bytes continue a `%` to an escape that [`encode`] writes: capitals, of a byte that it does not leave alone?
 fn is_escape(rest: &[u8]) -> bool {
-    matches!(rest, [a, b, ..] if is_hex(*a) && is_hex(*b))
+    match rest {
+        [a, b, ..] if is_hex(*a) && is_hex(*b) => {
+            let byte = hex(*a) << 4 | hex(*b);
+            !(0x20..0x7f).contains(&byte) || byte == b'%'
+        }
+        _ => false,
+    }
 }
 
 fn is_hex(b: u8) -> bool {
@@ -96,11 +102,7 @@ impl fmt::Display for Shown<'_> {
 
 /// A cell for files that people open in a spreadsheet: one that would run as a formula gets a leading `'`.
 pub fn spreadsheet_safe(cell: &str) -> std::borrow::Cow<'_, str> {
-    if cell.starts_with(['=', '+', '-', '@', '\t', '\r']) {
-        format!("'{cell}").into()
-    } else {
-        cell.into()
-    }
+    if cell.starts_with(['=', '+', '-', '@', '\t', '\r']) { format!("'{cell}").into() } else { cell.into() }
 }
 
 #[cfg(test)]
@@ -109,8 +111,17 @@ mod tests {
 
     #[test]
     fn every_name_comes_back_byte_for_byte() {
-        let names: [&[u8]; 7] =
-            [b"a/b.jpg", b"100%.jpg", b"100%41.jpg", b"nul\xff\xfe.jpg", b"new\nline\x1b[31m.jpg", "é中😀.jpg".as_bytes(), b"%"];
+        let names: [&[u8]; 9] = [
+            b"a/b.jpg",
+            b"100%.jpg",
+            b"100%0A.jpg",
+            b"100%250A%25.jpg",
+            b"100%41.jpg",
+            b"nul\xff\xfe.jpg",
+            b"new\nline\x1b[31m.jpg",
+            "é中😀.jpg".as_bytes(),
+            b"%",
+        ];
         for name in names {
             let path = Path::new(OsStr::from_bytes(name));
             let text = encode(path);
@@ -118,7 +129,8 @@ mod tests {
             assert_eq!(decode(&text), path, "{text}");
         }
         assert_eq!(encode(Path::new("100%.jpg")), "100%.jpg");
-        assert_eq!(encode(Path::new("100%41.jpg")), "100%2541.jpg");
+        assert_eq!(encode(Path::new("100%41.jpg")), "100%41.jpg");
+        assert_eq!(encode(Path::new("100%0A.jpg")), "100%250A.jpg");
     }
 
     #[test]

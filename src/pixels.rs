@@ -92,18 +92,16 @@ impl Scale {
         (u64::from(side) * u64::from(self.0)).div_ceil(8) as u32
     }
 
-    /// The smallest of 1/8, 1/4, 3/8, 1/2 … at which a picture stored as `from` still has `gap` times the
-    /// pixels of `to` along both sides. Pillow's `reducing_gap`; 2 cannot be told from a full decode by eye or PSNR.
-    /// Both sizes are in the stored (not the upright) frame.
-    pub fn smallest_for(from: (u32, u32), to: (u32, u32), gap: f64) -> Self {
-        (1..8)
-            .map(Self)
-            .find(|s| {
-                let share = f64::from(s.0) / 8.0;
-                f64::from(from.0) * share >= f64::from(to.0) * gap
-                    && f64::from(from.1) * share >= f64::from(to.1) * gap
-            })
-            .unwrap_or(Self::FULL)
+    /// The smallest of `steps` (eighths, ascending) at which a picture stored as `from` still has `gap` times the
+    /// pixels of `to` along both sides; the whole picture where none has. Pillow's `reducing_gap`. Both sizes are in
+    /// the stored (not the upright) frame.
+    pub fn smallest_for(steps: &[u8], from: (u32, u32), to: (u32, u32), gap: f64) -> Self {
+        let enough = |step: &u8| {
+            let share = f64::from(*step) / 8.0;
+            f64::from(from.0) * share >= f64::from(to.0) * gap
+                && f64::from(from.1) * share >= f64::from(to.1) * gap
+        };
+        steps.iter().copied().find(enough).map_or(Self::FULL, Self::eighths)
     }
 }
 
@@ -113,9 +111,11 @@ mod tests {
 
     #[test]
     fn the_scale_leaves_the_filter_twice_the_target() {
-        assert_eq!(Scale::smallest_for((4000, 3000), (683, 512), 2.0), Scale::eighths(3));
-        assert_eq!(Scale::smallest_for((4096, 4096), (512, 512), 2.0), Scale::eighths(2));
-        assert_eq!(Scale::smallest_for((500, 375), (341, 256), 2.0), Scale::FULL);
+        let steps = [1, 2, 3, 4];
+        assert_eq!(Scale::smallest_for(&steps, (4000, 3000), (683, 512), 2.0), Scale::eighths(3));
+        assert_eq!(Scale::smallest_for(&[1, 2, 4], (4000, 3000), (683, 512), 2.0), Scale::eighths(4));
+        assert_eq!(Scale::smallest_for(&steps, (4096, 4096), (512, 512), 2.0), Scale::eighths(2));
+        assert_eq!(Scale::smallest_for(&steps, (500, 375), (341, 256), 2.0), Scale::FULL);
         assert_eq!(Scale::eighths(3).of(4001), 1501);
     }
 }

@@ -1,7 +1,7 @@
 //! Resampling with antialiasing: each output pixel weighs all input pixels below the filter, as Pillow and libvips do
 //! and as `torch.nn.functional.interpolate` does only when asked.
 
-use fast_image_resize::images::{ImageRef, Image};
+use fast_image_resize::images::{Image, ImageRef};
 use fast_image_resize::{FilterType, PixelType, ResizeAlg, ResizeOptions};
 
 use crate::pixels::Rgb8;
@@ -65,13 +65,22 @@ impl Resizer {
     ///
     /// # Errors
     /// A sentence, when the window does not lie in the picture: a mistake of the caller.
-    pub fn resize(&mut self, picture: &Rgb8, window: Window, to: (u32, u32), filter: Filter) -> Result<Rgb8, String> {
+    pub fn resize(
+        &mut self,
+        picture: &Rgb8,
+        window: Window,
+        to: (u32, u32),
+        filter: Filter,
+    ) -> Result<Rgb8, String> {
         let source = ImageRef::new(picture.width, picture.height, &picture.data, PixelType::U8x3)
             .map_err(|e| e.to_string())?;
         let mut out = Image::new(to.0, to.1, PixelType::U8x3);
-        let options = ResizeOptions::new()
-            .resize_alg(ResizeAlg::Convolution(filter.kernel()))
-            .crop(window.left, window.top, window.width, window.height);
+        let options = ResizeOptions::new().resize_alg(ResizeAlg::Convolution(filter.kernel())).crop(
+            window.left,
+            window.top,
+            window.width,
+            window.height,
+        );
         self.inner.resize(&source, &mut out, &options).map_err(|e| e.to_string())?;
         Ok(Rgb8::new(to.0, to.1, out.into_vec()))
     }

@@ -119,7 +119,8 @@ impl Args {
         for text in &self.group_by {
             group_by.extend(options::parse_group_by(text)?);
         }
-        let patterns: Vec<Pattern> = self.group_regex.iter().map(|p| Pattern::parse(p)).collect::<Result<_>>()?;
+        let patterns: Vec<Pattern> =
+            self.group_regex.iter().map(|p| Pattern::parse(p)).collect::<Result<_>>()?;
         if let Some(nameless) = patterns.iter().position(|p| p.names().next().is_none()) {
             return Err(Error::Usage(format!(
                 "--group-regex {}: it names nothing; write the part that tells the group as (?<plant_id>…)",
@@ -175,7 +176,12 @@ impl Args {
     }
 
     /// What is known of the entries: where they were, and their hashes.
-    fn earlier(&self, listing: &Listing, home: &Home, options: &Options) -> Result<(Earlier, Option<String>)> {
+    fn earlier(
+        &self,
+        listing: &Listing,
+        home: &Home,
+        options: &Options,
+    ) -> Result<(Earlier, Option<String>)> {
         let mut earlier = Earlier { keep: self.keep.is_some(), ..Earlier::default() };
         let mut said = None;
         if options.group_dups {
@@ -202,11 +208,15 @@ impl Args {
                     Ok((place != Place::default()).then_some(place))
                 };
                 earlier.places = (0..listing.entries.len()).map(place).collect::<Result<_>>()?;
-                said = Some("continues the earlier split: as few groups as possible move (--reset begins anew)".into());
+                said = Some(
+                    "continues the earlier split: as few groups as possible move (--reset begins anew)"
+                        .into(),
+                );
             }
             Some(_) => said = Some("an earlier split was made with other options: split anew".into()),
             None if is_split => {
-                said = Some("the parts that the input has are replaced in the manifest; no file moves".into());
+                said =
+                    Some("the parts that the input has are replaced in the manifest; no file moves".into());
             }
             None => {}
         }
@@ -231,7 +241,8 @@ fn kept_places(path: &std::path::Path, listing: &Listing, options: &Options) -> 
     let place = |path: &str| by_path.get(path).copied().filter(|p| *p != Place::default());
     let found: Vec<Option<Place>> = listing.entries.iter().map(|e| place(&e.path)).collect();
     if found.iter().all(Option::is_none) {
-        let why = "none of its rows that have a part is in the input; are its paths relative to the same folder?";
+        let why =
+            "none of its rows that have a part is in the input; are its paths relative to the same folder?";
         return Err(Error::table(path, None, why));
     }
     Ok(found)

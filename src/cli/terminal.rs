@@ -21,7 +21,9 @@ impl Terminal {
         let colour = match global.color {
             When::Always => true,
             When::Never => false,
-            When::Auto => io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()),
+            When::Auto => {
+                io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
+            }
         };
         Self { quiet: global.quiet, verbose: global.verbose, colour }
     }
@@ -89,6 +91,25 @@ pub fn thousands(number: impl Into<u128>) -> String {
     out
 }
 
+/// "1 image", "18,204 images", "2 copies".
+pub fn plural(n: usize, noun: &str) -> String {
+    let many = match noun.strip_suffix('y') {
+        Some(stem) => format!("{stem}ies"),
+        None => format!("{noun}s"),
+    };
+    format!("{} {}", thousands(n as u64), if n == 1 { noun } else { &many })
+}
+
+/// A path as it is said: from here, where that is shorter.
+pub fn near(path: &std::path::Path) -> std::path::PathBuf {
+    let from_here = crate::out::place::relative(std::path::Path::new("."), path);
+    if path.is_absolute() && from_here.as_os_str().len() < path.as_os_str().len() {
+        from_here
+    } else {
+        path.to_owned()
+    }
+}
+
 /// Bytes in units of a thousand, three digits: 2.03 GB.
 pub fn bytes(number: u64) -> String {
     let mut value = number as f64;
@@ -98,7 +119,13 @@ pub fn bytes(number: u64) -> String {
         value /= 1000.0;
         unit += 1;
     }
-    let decimals = if unit == 0 || value >= 99.95 { 0 } else if value >= 9.995 { 1 } else { 2 };
+    let decimals = if unit == 0 || value >= 99.95 {
+        0
+    } else if value >= 9.995 {
+        1
+    } else {
+        2
+    };
     format!("{value:.decimals$} {}", units[unit])
 }
 
@@ -138,6 +165,7 @@ mod tests {
     fn numbers_read_well() {
         assert_eq!(thousands(18_204_u32), "18,204");
         assert_eq!(thousands(7_u8), "7");
+        assert_eq!((plural(1, "image"), plural(2000, "copy")), ("1 image".into(), "2,000 copies".into()));
         assert_eq!(bytes(2_031_000_000), "2.03 GB");
         assert_eq!(bytes(999_999), "1.00 MB");
         assert_eq!(bytes(12), "12 B");

@@ -13,7 +13,9 @@ use crate::engine::progress::{Tally, Unwatched, Watch};
 pub fn watcher(global: &Global) -> Box<dyn Watch> {
     let how = match global.progress {
         Progress::Auto if global.quiet > 0 => Progress::None,
-        Progress::Auto if io::stderr().is_terminal() && std::env::var_os("TERM").is_some_and(|t| t != "dumb") => {
+        Progress::Auto
+            if io::stderr().is_terminal() && std::env::var_os("TERM").is_some_and(|t| t != "dumb") =>
+        {
             Progress::Bar
         }
         Progress::Auto => Progress::Plain,
@@ -51,7 +53,11 @@ impl Pace {
 
 fn clock(seconds: f64) -> String {
     let s = seconds.round() as u64;
-    if s >= 3600 { format!("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60) } else { format!("{}:{:02}", s / 60, s % 60) }
+    if s >= 3600 {
+        format!("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60)
+    } else {
+        format!("{}:{:02}", s / 60, s % 60)
+    }
 }
 
 fn message(pace: &mut Pace, tally: &Tally) -> String {
@@ -69,7 +75,8 @@ struct Bar {
 impl Bar {
     fn new() -> Self {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10));
-        if let Ok(style) = ProgressStyle::with_template("{bar:28} {human_pos}/{human_len} {percent}%  {msg}") {
+        if let Ok(style) = ProgressStyle::with_template("{bar:28} {human_pos}/{human_len} {percent}%  {msg}")
+        {
             bar.set_style(style.progress_chars("█▉▊▋▌▍▎▏ "));
         }
         Self { bar, pace: Pace::new(), drawn: None }
@@ -79,7 +86,8 @@ impl Bar {
 impl Watch for Bar {
     fn step(&mut self, tally: &Tally) {
         let now = Instant::now();
-        let due = self.drawn.is_none_or(|at| now - at >= Duration::from_millis(100)) || tally.done == tally.total;
+        let due =
+            self.drawn.is_none_or(|at| now - at >= Duration::from_millis(100)) || tally.done == tally.total;
         if due {
             self.drawn = Some(now);
             self.bar.set_length(tally.total as u64);

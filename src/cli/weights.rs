@@ -120,8 +120,13 @@ impl Args {
         if parts.is_empty() {
             return Ok(None);
         }
-        let told = home.sidecar().and_then(|s| s.rest.get("split")).and_then(|s| s.get("training")).and_then(Value::as_str);
-        let usual = || parts.iter().copied().find(|p| ["train", "training"].contains(&p.to_lowercase().as_str()));
+        let told = home
+            .sidecar()
+            .and_then(|s| s.rest.get("split"))
+            .and_then(|s| s.get("training"))
+            .and_then(Value::as_str);
+        let usual =
+            || parts.iter().copied().find(|p| ["train", "training"].contains(&p.to_lowercase().as_str()));
         match told.filter(|part| parts.contains(part)).or_else(usual) {
             Some(part) => Ok(Some(part.to_owned())),
             None => {
@@ -252,7 +257,10 @@ fn text(weights: &Weights, options: &Options, home: &Home, args: &Args) -> Strin
         rows.push(row);
     }
     text.push_str(&columns(&rows, &right));
-    text.push_str(&format!("\nIndices in code point order, as torchvision counts. Kept in {}\n", shown(&crate::manifest::Sidecar::path_of(&home.manifest))));
+    text.push_str(&format!(
+        "\nIndices in code point order, as torchvision counts. Kept in {}\n",
+        shown(&crate::manifest::Sidecar::path_of(&home.manifest))
+    ));
     text.push_str(&format!("Next: prep weights {} --emit torch\n", shell_word(&args.input.input)));
     text
 }

@@ -1,10 +1,11 @@
 //! What an engine complains about while it decodes a JPEG, and whether that is a note or damage.
 
 use super::Paint;
-use super::walk::Walk;
+use super::walk::{Frame, Walk};
 use crate::fault::{Cause, Fault, Note, Oddity};
 
 /// What the samples are wanted as.
+#[cfg(feature = "turbo")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Want {
     /// R G B.
@@ -23,7 +24,8 @@ pub(super) struct Pixels {
     pub complaint: Option<Complaint>,
 }
 
-/// A complaint of either engine.
+/// A complaint of either engine; zune-jpeg does not know them all.
+#[cfg_attr(not(feature = "turbo"), allow(dead_code))]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Complaint {
     /// Entropy-coded bytes are left over where a scan is done.
@@ -50,12 +52,18 @@ pub(super) enum Complaint {
 const MOST_PADDING: u64 = 8;
 
 /// What a complaint means for the picture: `None` where it is only a note.
-pub(super) fn judge(complaint: &Complaint, pixels: &Pixels, walk: &Walk, notes: &mut Vec<Note>) -> Result<Option<Fault>, Fault> {
+pub(super) fn judge(
+    complaint: &Complaint,
+    pixels: &Pixels,
+    walk: &Walk,
+    notes: &mut Vec<Note>,
+) -> Result<Option<Fault>, Fault> {
     let damage = |detail: String| Ok(Some(Fault::new(Cause::EntropyDamage, detail)));
     match complaint {
         // In a file of several scans a later complaint may hide behind one that is not about the last.
         Complaint::LeftOver { bytes, last: true } if *bytes <= MOST_PADDING => {
-            notes.push(Note::new(Oddity::JunkBetweenSegments, format!("{bytes} bytes before the end marker")));
+            notes
+                .push(Note::new(Oddity::JunkBetweenSegments, format!("{bytes} bytes before the end marker")));
             Ok(None)
         }
         Complaint::LeftOver { bytes, .. } => damage(format!("{bytes} bytes of picture data are left over")),
@@ -64,7 +72,7 @@ pub(super) fn judge(complaint: &Complaint, pixels: &Pixels, walk: &Walk, notes: 
             if walk.end.is_some() && blank == 0 {
                 return damage("the data of a scan end too early".to_owned());
             }
-            let progressive = walk.frame.as_ref().is_some_and(|f| f.progressive());
+            let progressive = walk.frame.as_ref().is_some_and(Frame::progressive);
             let detail = if progressive {
                 format!("the data end early, in scan {}", walk.scans.len())
             } else {
@@ -73,12 +81,19 @@ pub(super) fn judge(complaint: &Complaint, pixels: &Pixels, walk: &Walk, notes: 
             };
             Ok(Some(Fault::new(Cause::Truncated, detail)))
         }
-        Complaint::Restarts => damage("restart markers are lost or out of order, and data with them".to_owned()),
+        Complaint::Restarts => {
+            damage("restart markers are lost or out of order, and data with them".to_owned())
+        }
         Complaint::ImpossibleCode => damage("the data hold an impossible code".to_owned()),
         Complaint::Refinement => damage("scans refine coefficients that none has begun".to_owned()),
         Complaint::Harmless(text) => {
             notes.push(Note::new(Oddity::OddParameters, text));
             Ok(None)
+        }
+        // Random bytes in the picture data look like markers, at which the engine gives up.
+        Complaint::Fatal(text) if !walk.scans.is_empty() && text.contains("arker") => {
+            let detail = format!("stray markers in the picture data: {text}");
+            Err(Fault::new(Cause::EntropyDamage, detail))
         }
         Complaint::Fatal(text) => Err(refused(text)),
     }

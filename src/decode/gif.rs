@@ -58,7 +58,8 @@ pub(super) fn open<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Found<'a>, Fa
     let mut notes = Vec::new();
     let (right, bottom) = (short(frame, 1) + short(frame, 5), short(frame, 3) + short(frame, 7));
     if right > width || bottom > height {
-        notes.push(Note::new(Oddity::OddParameters, "the first frame is larger than the canvas, which grows"));
+        notes
+            .push(Note::new(Oddity::OddParameters, "the first frame is larger than the canvas, which grows"));
         (width, height) = (width.max(right), height.max(bottom));
         check_size(width, height, limits)?;
     }
@@ -75,7 +76,13 @@ pub(super) fn open<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Found<'a>, Fa
     let mode = if transparent { Mode::Pa } else { Mode::P };
     let mut header = Header::new(Format::Gif, (width, height), mode, 8);
     header.frames = blocks.frames.max(1);
-    let body = Body::Gif(Gif { stream, width, height, frame: [short(frame, 1), short(frame, 3), right, bottom], bare: (!transparent).then_some(bare) });
+    let body = Body::Gif(Gif {
+        stream,
+        width,
+        height,
+        frame: [short(frame, 1), short(frame, 3), right, bottom],
+        bare: (!transparent).then_some(bare),
+    });
     Ok(Found { header, notes, profile: blocks.icc, body })
 }
 
@@ -98,7 +105,9 @@ fn walk(bytes: &[u8], start: usize) -> Blocks<'_> {
                 let end = sub_blocks(bytes, at + 2);
                 let block = &bytes[at..end];
                 match bytes.get(at + 1) {
-                    Some(0xf9) if blocks.frames == 0 && block.len() >= 8 => blocks.control = Some(&block[..8]),
+                    Some(0xf9) if blocks.frames == 0 && block.len() >= 8 => {
+                        blocks.control = Some(&block[..8]);
+                    }
                     Some(0xff) if block.get(3..14) == Some(b"ICCRGBG1012") && blocks.icc.is_none() => {
                         blocks.icc = Some(joined(&block[14..]));
                     }
@@ -196,7 +205,11 @@ impl Gif {
             Ok(()) => None,
             Err(why) if rgba.iter().any(|v| *v != 0) => {
                 let fault = fault(&why);
-                Some(if fault.cause == Cause::Undecodable { Fault::new(Cause::EntropyDamage, fault.detail) } else { fault })
+                Some(if fault.cause == Cause::Undecodable {
+                    Fault::new(Cause::EntropyDamage, fault.detail)
+                } else {
+                    fault
+                })
             }
             Err(why) => return Err(fault(&why)),
         };

@@ -5,7 +5,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use moxcms::{ColorProfile, DataColorSpace, Layout, ProfileText, RenderingIntent, TransformExecutor, TransformOptions};
+use moxcms::{ColorProfile, DataColorSpace, Layout, RenderingIntent, TransformExecutor, TransformOptions};
 
 use super::Mode;
 use crate::fault::{Note, Oddity};
@@ -13,77 +13,98 @@ use crate::fault::{Note, Oddity};
 /// Press profiles have 2-3 MB; what is larger is not read.
 pub(super) const MOST_BYTES: usize = 8 << 20;
 
-/// What a file brings.
-pub(super) enum Embedded {
-    /// Nothing.
-    None,
-    /// Something that is no profile for these samples; why.
+/// The profile of a file as it stands there, and the samples that it must fit.
+pub(super) struct Embedded {
+    bytes: Vec<u8>,
+    mode: Mode,
+}
+
+/// What a profile comes to.
+#[derive(Clone)]
+enum Outcome {
+    /// The samples are sRGB already.
+    Same,
+    /// There is a way to sRGB.
+    Convert(Transform),
+    /// It is no profile for these samples; why.
     Broken(String),
-    /// A profile that may be used.
-    Usable {
-        profile: Box<ColorProfile>,
-        name: String,
-    },
 }
 
 impl Embedded {
-    /// Reads a profile for samples of `mode`.
-    pub fn parse(bytes: Option<&[u8]>, mode: Mode) -> Self {
-        let Some(bytes) = bytes else { return Self::None };
-        if bytes.len() > MOST_BYTES {
-            return Self::Broken(format!("{} bytes", bytes.len()));
+    /// `bytes` from a file whose samples are of `mode`.
+    pub fn new(bytes: Vec<u8>, mode: Mode) -> Self {
+        Self { bytes, mode }
+    }
+
+    /// Its own description, or that it has none.
+    pub fn describe(&self) -> String {
+        description(&self.bytes).unwrap_or_else(|| "a profile without a name".to_owned())
+    }
+
+    fn outcome(&self) -> Outcome {
+        if self.bytes.len() > MOST_BYTES {
+            return Outcome::Broken(format!("{} bytes", self.bytes.len()));
         }
-        let profile = match ColorProfile::new_from_slice(bytes) {
+        let profile = match ColorProfile::new_from_slice(&self.bytes) {
             Ok(profile) => profile,
-            Err(why) => return Self::Broken(why.to_string()),
+            Err(why) => return Outcome::Broken(why.to_string()),
         };
-        let wanted = match mode {
+        let wanted = match self.mode {
             Mode::L | Mode::La => DataColorSpace::Gray,
             Mode::Cmyk | Mode::Ycck => DataColorSpace::Cmyk,
             Mode::Lab => DataColorSpace::Lab,
             Mode::Rgb | Mode::Rgba | Mode::P | Mode::Pa => DataColorSpace::Rgb,
         };
         if profile.color_space != wanted {
-            return Self::Broken(format!("a {:?} profile on {} samples", profile.color_space, mode.as_str()));
+            let why = format!("a {:?} profile on {} samples", profile.color_space, self.mode.as_str());
+            return Outcome::Broken(why);
         }
-        let name = describe(&profile);
-        Self::Usable { profile: Box::new(profile), name }
-    }
-
-    /// A short description, or why it cannot be used.
-    pub fn describe(&self) -> Option<String> {
-        match self {
-            Self::None => None,
-            Self::Broken(why) => Some(format!("broken: {why}")),
-            Self::Usable { name, .. } => Some(name.clone()),
+        match Transform::new(&profile) {
+            Ok(transform) if transform.changes_nothing() => Outcome::Same,
+            Ok(transform) => Outcome::Convert(transform),
+            Err(why) => Outcome::Broken(why),
         }
     }
+}
 
-    /// Is there a profile that could change pixels?
-    pub fn matters(&self) -> bool {
-        matches!(self, Self::Usable { .. })
-    }
+/// Profiles that a worker met lately. The pictures of one camera bring the same one again and again, and making a
+/// transform costs as much as decoding a small picture.
+#[derive(Default)]
+pub(super) struct Met {
+    /// The latest first.
+    profiles: Vec<(Vec<u8>, Mode, Outcome)>,
+}
 
+/// How many are kept.
+const KEPT: usize = 4;
+
+impl Met {
     /// The way to sRGB; `None` where there is nothing to do. Notes what was found.
-    pub fn transform(&self, notes: &mut Vec<Note>) -> Option<Transform> {
-        match self {
-            Self::None => None,
-            Self::Broken(why) => {
+    pub fn transform(&mut self, embedded: &Embedded, notes: &mut Vec<Note>) -> Option<Transform> {
+        match self.outcome(embedded) {
+            Outcome::Same => None,
+            Outcome::Convert(transform) => {
+                notes.push(Note::new(Oddity::IccConverted, embedded.describe()));
+                Some(transform)
+            }
+            Outcome::Broken(why) => {
                 notes.push(Note::new(Oddity::IccBroken, why));
                 None
             }
-            Self::Usable { profile, name } => match Transform::new(profile) {
-                Ok(transform) if transform.changes_nothing() => None,
-                Ok(transform) => {
-                    notes.push(Note::new(Oddity::IccConverted, name));
-                    Some(transform)
-                }
-                Err(why) => {
-                    notes.push(Note::new(Oddity::IccBroken, why));
-                    None
-                }
-            },
         }
+    }
+
+    fn outcome(&mut self, embedded: &Embedded) -> Outcome {
+        let known =
+            |(bytes, mode, _): &(Vec<u8>, Mode, Outcome)| *mode == embedded.mode && *bytes == embedded.bytes;
+        let found = match self.profiles.iter().position(known) {
+            Some(at) => self.profiles.remove(at),
+            None => (embedded.bytes.clone(), embedded.mode, embedded.outcome()),
+        };
+        let outcome = found.2.clone();
+        self.profiles.insert(0, found);
+        self.profiles.truncate(KEPT);
+        outcome
     }
 }
 
@@ -116,7 +137,8 @@ impl Transform {
             DataColorSpace::Cmyk => (From::Cmyk, Layout::Rgba),
             other => return Err(format!("no way from {other:?} to sRGB")),
         };
-        let options = TransformOptions { rendering_intent: RenderingIntent::Perceptual, ..TransformOptions::default() };
+        let options =
+            TransformOptions { rendering_intent: RenderingIntent::Perceptual, ..TransformOptions::default() };
         let run = profile
             .create_transform_8bit(layout, &ColorProfile::new_srgb(), Layout::Rgb, options)
             .map_err(|why| why.to_string())?;
@@ -173,16 +195,29 @@ impl Transform {
     }
 }
 
-/// The profile's own description, or its colour space.
-fn describe(profile: &ColorProfile) -> String {
-    let text = match &profile.description {
-        Some(ProfileText::PlainString(text)) => text.clone(),
-        Some(ProfileText::Localizable(all)) => all.first().map(|one| one.value.clone()).unwrap_or_default(),
-        Some(ProfileText::Description(text)) if !text.ascii_string.is_empty() => text.ascii_string.clone(),
-        Some(ProfileText::Description(text)) => text.unicode_string.clone(),
-        None => String::new(),
+/// The text of the `desc` tag, as ICC.1 has it in version 2 (`desc`, ASCII) and 4 (`mluc`, UTF-16).
+fn description(profile: &[u8]) -> Option<String> {
+    let number = |at: usize| Some(u32::from_be_bytes(*profile.get(at..)?.first_chunk()?) as usize);
+    // The tag table follows the header of 128 bytes; profiles have some ten tags.
+    let tags = number(128)?.min(200);
+    let entry = (0..tags).map(|i| 132 + i * 12).find(|at| profile.get(*at..*at + 4) == Some(b"desc"))?;
+    let tag = profile.get(number(entry + 4)?..)?;
+    let within = |at: usize| Some(u32::from_be_bytes(*tag.get(at..)?.first_chunk()?) as usize);
+    let text = match tag.get(..4)? {
+        b"desc" => {
+            let ascii = tag.get(12..12_usize.checked_add(within(8)?)?)?;
+            ascii.iter().map(|b| char::from(*b)).collect::<String>()
+        }
+        b"mluc" => {
+            let (length, from) = (within(20)?, within(24)?);
+            let units = tag.get(from..from.checked_add(length)?)?.chunks_exact(2);
+            char::decode_utf16(units.map(|u| u16::from_be_bytes([u[0], u[1]])))
+                .filter_map(Result::ok)
+                .collect()
+        }
+        _ => return None,
     };
     let text: String = text.chars().filter(|c| !c.is_control()).take(60).collect();
     let text = text.trim();
-    if text.is_empty() { format!("{:?} profile without a name", profile.color_space) } else { text.to_owned() }
+    (!text.is_empty()).then(|| text.to_owned())
 }

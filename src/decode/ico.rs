@@ -11,7 +11,9 @@ pub(super) fn open<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Found<'a>, Fa
     let side = |b: u8| if b == 0 { 256 } else { u32::from(b) };
     let largest = entries.max_by_key(|e| (side(e[0]) * side(e[1]), u32::from(e[6])));
     let largest = largest.ok_or_else(|| Fault::new(Cause::Undecodable, "the icon has no picture"))?;
-    let number = |at: usize| u32::from_le_bytes([largest[at], largest[at + 1], largest[at + 2], largest[at + 3]]) as usize;
+    let number = |at: usize| {
+        u32::from_le_bytes([largest[at], largest[at + 1], largest[at + 2], largest[at + 3]]) as usize
+    };
     let (size, from) = (number(8), number(12));
     let inside = bytes.get(from..from.saturating_add(size).min(bytes.len())).unwrap_or_default();
     let mut found = if inside.starts_with(b"\x89PNG") {

@@ -12,7 +12,12 @@ const JFIF: [u8; 18] = [0xff, 0xe0, 0, 16, b'J', b'F', b'I', b'F', 0, 1, 1, 0, 0
 
 /// The stream that the decoder is shown: from SOI to EOI, without what would make it complain about nothing. Notes
 /// what was mended. `None` where there is no scan.
-pub(super) fn mended<'a>(bytes: &'a [u8], walk: &Walk, colour: Colour, notes: &mut Vec<Note>) -> Option<Cow<'a, [u8]>> {
+pub(super) fn mended<'a>(
+    bytes: &'a [u8],
+    walk: &Walk,
+    colour: Colour,
+    notes: &mut Vec<Note>,
+) -> Option<Cow<'a, [u8]>> {
     let first_scan = walk.segments.iter().find(|s| s.marker == SOS)?.whole.start;
     let odd_adobe = walk.adobe.is_some_and(|t| match colour {
         Colour::Cmyk | Colour::Ycck => t != 0 && t != 2,
@@ -43,7 +48,9 @@ pub(super) fn mended<'a>(bytes: &'a [u8], walk: &Walk, colour: Colour, notes: &m
             *byte = value;
         }
     }
-    if walk.end.is_none() {
+    // libjpeg-turbo then complains about what is missing before the end and about nothing else; zune-jpeg would be
+    // content with what it got.
+    if walk.end.is_none() && cfg!(feature = "turbo") {
         // Half an end marker, or a fill byte.
         while out.last() == Some(&0xff) {
             out.pop();
@@ -85,7 +92,10 @@ fn patches(walk: &Walk, notes: &mut Vec<Note>) -> Vec<(usize, u8)> {
             patches.extend([(at, 0), (at + 1, 63), (at + 2, 0)]);
         }
         if !patches.is_empty() {
-            notes.push(Note::new(Oddity::OddParameters, "scan parameters that a sequential JPEG does not use"));
+            notes.push(Note::new(
+                Oddity::OddParameters,
+                "scan parameters that a sequential JPEG does not use",
+            ));
         }
     }
     if let ([scan], Some(mcus)) = (walk.scans.as_slice(), walk.only_scan_mcus()) {
@@ -96,7 +106,10 @@ fn patches(walk: &Walk, notes: &mut Vec<Note>) -> Vec<(usize, u8)> {
             patches.extend(scan.restarts.iter().enumerate().map(|(i, at)| (at + 1, 0xd0 | (i % 8) as u8)));
             notes.push(Note::new(Oddity::RestartOrder, "numbered out of order"));
         } else if count != expected {
-            notes.push(Note::new(Oddity::RestartOrder, format!("{count} restart markers, {expected} expected")));
+            notes.push(Note::new(
+                Oddity::RestartOrder,
+                format!("{count} restart markers, {expected} expected"),
+            ));
         }
     }
     patches

@@ -18,7 +18,9 @@ mod ifd;
 mod jpeg;
 mod mend;
 mod plain;
+mod planes;
 mod png;
+mod runs;
 mod sniff;
 mod tiff;
 mod walk;
@@ -41,12 +43,13 @@ pub use turbo::Compressor;
 pub use zune::Compressor;
 
 pub use icc::Transform;
+pub use sniff::signature;
 
 /// An image whose header is known and within the limits.
 pub struct Opened<'a> {
     header: Header,
     notes: Vec<Note>,
-    profile: icc::Embedded,
+    profile: Option<icc::Embedded>,
     body: Body<'a>,
 }
 
@@ -84,6 +87,7 @@ struct Paint<'a> {
 }
 
 /// A decoded picture, not yet upright sRGB: see [`crate::normal::upright_srgb`].
+#[derive(Debug, Clone)]
 pub struct Decoded {
     /// RGB over the background, as stored (not turned), at the scale that was asked for.
     pub rgb: Rgb8,
@@ -99,7 +103,7 @@ pub struct Decoded {
 }
 
 /// What is left after decoding; cheaper on the resized picture.
-#[derive(Clone, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Finish {
     /// The turn that makes the picture upright.
     pub orientation: Orientation,
@@ -110,8 +114,7 @@ pub struct Finish {
 /// A worker's scratch, reused from image to image.
 #[derive(Default)]
 pub struct Codec {
-    #[cfg(feature = "turbo")]
-    turbo: turbo::Decompressor,
+    met: icc::Met,
 }
 
 impl Codec {
@@ -137,8 +140,8 @@ pub fn open<'a>(bytes: &'a [u8], name: &Path, limits: &Limits) -> Result<Opened<
     if let Some(said) = Format::from_extension(name).filter(|said| *said != format) {
         notes.insert(0, Note::new(Oddity::ExtMismatch, format!("{} named {}", format.name(), said.name())));
     }
-    let profile = icc::Embedded::parse(profile.as_deref(), header.mode);
-    header.icc = profile.describe();
+    let profile = profile.map(|bytes| icc::Embedded::new(bytes, header.mode));
+    header.icc = profile.as_ref().map(icc::Embedded::describe);
     Ok(Opened { header, notes, profile, body })
 }
 
@@ -153,16 +156,28 @@ impl Opened<'_> {
         &self.notes
     }
 
+    /// Is there a profile whose samples are not sRGB? What a copy of the file without metadata must not lose.
+    pub fn needs_profile(&self, codec: &mut Codec) -> bool {
+        self.profile.as_ref().is_some_and(|profile| codec.met.transform(profile, &mut Vec::new()).is_some())
+    }
+
+    /// The cheapest scale at which the part `part` (stored pixels) still has `gap` times the pixels of `to` along both
+    /// sides: what a resampling filter needs to work as on the whole picture.
+    pub fn scale_for(&self, part: (u32, u32), to: (u32, u32), gap: f64) -> Scale {
+        match &self.body {
+            Body::Jpeg(_) => Scale::smallest_for(&jpeg::FAST_SCALES, part, to, gap),
+            _ => Scale::FULL,
+        }
+    }
+
     /// Bytes that [`pixels`](Self::pixels) holds at its peak beside the file itself, the result included.
     pub fn need_bytes(&self, scale: Scale) -> u64 {
-        let all = u64::from(self.header.width) * u64::from(self.header.height);
         match &self.body {
             Body::Jpeg(jpeg) => jpeg.need_bytes(scale),
             Body::Png(png) => png.need_bytes(),
             Body::Tiff(tiff) => tiff.need_bytes(),
             Body::Gif(gif) => gif.need_bytes(),
-            // Measured peaks of `image` lie between 5.9 (TIFF) and 7.2 (GIF) bytes a pixel.
-            Body::Plain(plain) => all * plain.bytes_per_pixel(),
+            Body::Plain(plain) => plain.need_bytes(),
         }
     }
 
@@ -174,12 +189,11 @@ impl Opened<'_> {
     /// [`damage`](Decoded::damage).
     pub fn pixels(&self, scale: Scale, contract: &Contract, codec: &mut Codec) -> Result<Decoded, Fault> {
         let mut notes = self.notes.clone();
-        let to_srgb = match contract.icc {
-            Icc::ToSrgb => self.profile.transform(&mut notes),
-            Icc::Ignore => {
-                if self.profile.matters() {
-                    notes.push(Note::new(Oddity::IccIgnored, self.profile.describe().unwrap_or_default()));
-                }
+        let to_srgb = match (&self.profile, contract.icc) {
+            (None, _) => None,
+            (Some(profile), Icc::ToSrgb) => codec.met.transform(profile, &mut notes),
+            (Some(profile), Icc::Ignore) => {
+                notes.push(Note::new(Oddity::IccIgnored, profile.describe()));
                 None
             }
         };
@@ -197,7 +211,11 @@ impl Opened<'_> {
             Body::Gif(gif) => gif.pixels(&paint)?,
             Body::Plain(plain) => plain.pixels(&paint)?,
         };
-        let scale = if matches!(self.body, Body::Jpeg(_)) && raw.rgb.width != self.header.width { scale } else { Scale::FULL };
+        let scale = if matches!(self.body, Body::Jpeg(_)) && raw.rgb.width != self.header.width {
+            scale
+        } else {
+            Scale::FULL
+        };
         let share = f64::from(scale.numerator()) / 8.0;
         let true_size = (f64::from(self.header.width) * share, f64::from(self.header.height) * share);
         notes.extend(raw.notes);

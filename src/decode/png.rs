@@ -93,12 +93,6 @@ pub(super) fn open<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Found<'a>, Fa
     } else if chunks.gamma && !chunks.srgb && chunks.icc.is_none() {
         notes.push(Note::plain(Oddity::GammaIgnored));
     }
-    if let Some(wrong) = chunks.wrong.as_ref().filter(|w| !w.needed) {
-        notes.push(Note::new(Oddity::MetadataChecksum, &wrong.name));
-    }
-    if chunks.split_data {
-        notes.push(Note::new(Oddity::OddParameters, "other chunks stand between the picture data"));
-    }
     if chunks.frames > 1 {
         notes.push(Note::new(Oddity::Frames, chunks.frames));
     }
@@ -138,7 +132,10 @@ fn walk(bytes: &[u8]) -> Chunks {
             name => {
                 after_data = false;
                 let needed = matches!(name, b"IHDR" | b"PLTE" | b"tRNS");
-                if !cut && !crc_holds(&bytes[whole.clone()]) && chunks.wrong.as_ref().is_none_or(|w| !w.needed) {
+                if !cut
+                    && !crc_holds(&bytes[whole.clone()])
+                    && chunks.wrong.as_ref().is_none_or(|w| !w.needed)
+                {
                     chunks.wrong = Some(Wrong { name: name.escape_ascii().to_string(), needed });
                 }
                 if needed {
@@ -213,7 +210,8 @@ fn inflate_profile(body: &[u8], notes: &mut Vec<Note>) -> Option<Vec<u8>> {
     options.set_ignore_checksums(true);
     let mut decoder = Decoder::new_with_options(Cursor::new(tiny), options);
     decoder.set_limits(png::Limits { bytes: icc::MOST_BYTES });
-    let profile = decoder.read_info().ok().and_then(|reader| reader.info().icc_profile.as_deref().map(<[u8]>::to_vec));
+    let profile =
+        decoder.read_info().ok().and_then(|reader| reader.info().icc_profile.as_deref().map(<[u8]>::to_vec));
     if profile.is_none() && body.len() > 1 << 15 {
         // Small chunks that do not inflate are broken; large ones may well be too large.
         notes.push(Note::new(Oddity::MetadataBomb, "iCCP"));
@@ -261,8 +259,18 @@ impl Png<'_> {
         if damage.as_ref().is_some_and(|fault| fault.cause.status() == crate::fault::Status::Bad) {
             return Err(damage.unwrap_or_else(|| Fault::new(Cause::Undecodable, "")));
         }
-        if let Some(wrong) = self.chunks.wrong.as_ref().filter(|w| w.needed && damage.is_none()) {
-            damage = Some(Fault::new(Cause::Checksum, format!("the CRC of chunk {} does not match", wrong.name)));
+        if let Some(wrong) = self.chunks.wrong.as_ref().filter(|_| damage.is_none()) {
+            // Also in metadata: Pillow refuses such a file, and bytes that rotted there may have rotted elsewhere.
+            let whose = if wrong.needed { "" } else { ", which holds no pixels," };
+            damage = Some(Fault::new(
+                Cause::Checksum,
+                format!("the CRC of chunk {}{whose} does not match", wrong.name),
+            ));
+        }
+        if self.chunks.split_data && damage.is_none() {
+            // libpng, and so nearly every loader, takes the first piece for all there is.
+            let detail = "other chunks stand between the picture data, where most decoders stop";
+            damage = Some(Fault::new(Cause::Truncated, detail));
         }
         if damage.is_none() && self.chunks.end.is_none() {
             notes.push(Note::plain(Oddity::MissingEnd));
@@ -306,7 +314,10 @@ impl Png<'_> {
         let cause = match why {
             DecodingError::IoError(_) => Cause::Truncated,
             _ if text.contains("CRC") || text.contains("hecksum") => Cause::Checksum,
-            _ if text.contains("IDAT or fDAT") || text.contains("too short") || text.contains("NoMoreImageData") => {
+            _ if text.contains("IDAT or fDAT")
+                || text.contains("too short")
+                || text.contains("NoMoreImageData") =>
+            {
                 Cause::Truncated
             }
             DecodingError::LimitsExceeded => Cause::TooLarge,

@@ -26,7 +26,8 @@ pub(super) fn format(bytes: &[u8], name: &Path) -> Result<Format, Fault> {
     Err(Fault::new(Cause::NotAnImage, no_picture(bytes)))
 }
 
-fn signature(b: &[u8]) -> Option<Format> {
+/// The format whose signature `b` (a whole file, or its first 64 bytes) begins with.
+pub fn signature(b: &[u8]) -> Option<Format> {
     let riff_webp = b.starts_with(b"RIFF") && b.get(8..12) == Some(b"WEBP");
     let format = match b {
         [0xff, 0xd8, 0xff, ..] | [0xff, 0xd8] => Format::Jpeg,
@@ -49,7 +50,9 @@ pub(super) fn jpeg_after_text(b: &[u8]) -> Option<usize> {
     let start = b.iter().take(64).position(|c| *c == 0xff).filter(|at| *at > 0)?;
     // UTF-16 and UTF-8 marks contain bytes that are no blanks.
     let (start, lead) = match b {
-        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => (2 + b[2..].iter().take(62).position(|c| *c == 0xff)?, &b[2..2]),
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => {
+            (2 + b[2..].iter().take(62).position(|c| *c == 0xff)?, &b[2..2])
+        }
         [0xef, 0xbb, 0xbf, ..] => (start, &b[3..start.max(3)]),
         _ => (start, &b[..start]),
     };
@@ -60,7 +63,9 @@ pub(super) fn jpeg_after_text(b: &[u8]) -> Option<usize> {
 /// A BMP header of a known size, so that text which starts with "BM" is not taken for a picture.
 fn plausible_bmp(b: &[u8]) -> bool {
     match b.get(14..18) {
-        Some(&[a, b, c, d]) => matches!(u32::from_le_bytes([a, b, c, d]), 12 | 16 | 40 | 52 | 56 | 64 | 108 | 124),
+        Some(&[a, b, c, d]) => {
+            matches!(u32::from_le_bytes([a, b, c, d]), 12 | 16 | 40 | 52 | 56 | 64 | 108 | 124)
+        }
         _ => false,
     }
 }
@@ -104,7 +109,9 @@ fn tiff_is_dng(b: &[u8]) -> bool {
     let directory = Tags::new(b).and_then(|tags| Some((tags, tags.first()?)));
     directory.is_some_and(|(tags, ifd)| {
         let (entries, _) = tags.entries(ifd);
-        entries.iter().any(|e| e.tag == 50706 || (e.tag == 262 && matches!(tags.value(*e), Some(32803 | 34892))))
+        entries
+            .iter()
+            .any(|e| e.tag == 50706 || (e.tag == 262 && matches!(tags.value(*e), Some(32803 | 34892))))
     })
 }
 
@@ -119,13 +126,17 @@ fn unread_picture(b: &[u8]) -> Option<(&'static str, &'static str)> {
     if b.get(4..8) == Some(b"ftyp") {
         return match b.get(8..12) {
             Some(b"avif" | b"avis") => Some(("AVIF", HEIF)),
-            Some(b"heic" | b"heix" | b"hevc" | b"hevx" | b"heim" | b"heis" | b"mif1" | b"msf1") => Some(("HEIC", HEIF)),
+            Some(b"heic" | b"heix" | b"hevc" | b"hevx" | b"heim" | b"heis" | b"mif1" | b"msf1") => {
+                Some(("HEIC", HEIF))
+            }
             Some(b"crx ") => Some(("Canon raw (CR3)", DEVELOP)),
             _ => None,
         };
     }
     Some(match b {
-        [0xff, 0x0a, ..] | [0, 0, 0, 12, b'J', b'X', b'L', b' ', ..] => ("JPEG XL", "convert it first, for example with `djxl`"),
+        [0xff, 0x0a, ..] | [0, 0, 0, 12, b'J', b'X', b'L', b' ', ..] => {
+            ("JPEG XL", "convert it first, for example with `djxl`")
+        }
         [0, 0, 0, 12, b'j', b'P', b' ', b' ', ..] | [0xff, 0x4f, 0xff, 0x51, ..] => ("JPEG 2000", CONVERT),
         [0xff, 0xd8, 0xff, ..] => return None,
         [b'I', b'I', 0xbc, ..] => ("JPEG XR", CONVERT),

@@ -10,8 +10,8 @@ use std::ptr::{self, NonNull};
 use turbojpeg_sys as sys;
 
 use super::complaint::{Complaint, Pixels, Want};
-use super::{Chroma, Shape};
 use super::walk::MOST_SCANS;
+use super::{Chroma, Shape};
 use crate::pixels::{Rgb8, Scale};
 
 /// A TurboJPEG instance: not shared, but free to move between threads.
@@ -54,41 +54,28 @@ impl Drop for Handle {
     }
 }
 
-/// Decodes JPEGs; the instance is made when it is first needed and then kept.
-#[derive(Default)]
-pub(super) struct Decompressor {
-    handle: Option<Handle>,
+/// Decodes `jpeg`, whose header says `size`, at `scale`.
+///
+/// Every file gets an instance of its own, which costs microseconds. A kept one would carry the tables of one picture
+/// into the next, where a file that lacks its own would be decoded with its neighbour's: other pixels on other threads.
+///
+/// # Errors
+/// The header is refused, or says another size than the caller saw.
+pub(super) fn decode(jpeg: &[u8], size: (u32, u32), scale: Scale, want: Want) -> Result<Pixels, String> {
+    let handle = Handle::new(sys::TJINIT_TJINIT_DECOMPRESS)?;
+    handle.set(sys::TJPARAM_TJPARAM_SCANLIMIT, MOST_SCANS as i32)?;
+    // Profiles and other markers are read by the walker.
+    handle.set(sys::TJPARAM_TJPARAM_SAVEMARKERS, 0)?;
+    decode_with(&handle, jpeg, size, scale, want)
 }
 
-impl Decompressor {
-    /// Decodes `jpeg`, whose header says `size`, at `scale`.
-    ///
-    /// # Errors
-    /// The header is refused, or says another size than the caller saw.
-    pub fn decode(&mut self, jpeg: &[u8], size: (u32, u32), scale: Scale, want: Want) -> Result<Pixels, String> {
-        let handle = match self.handle.take() {
-            Some(handle) => handle,
-            None => Self::instance()?,
-        };
-        let pixels = decode_with(&handle, jpeg, size, scale, want)?;
-        // After a refusal TurboJPEG 3.1.0 keeps the half-read header and goes on with it in the next file: an
-        // instance is kept only when it came through.
-        if pixels.complaint.is_none() {
-            self.handle = Some(handle);
-        }
-        Ok(pixels)
-    }
-
-    fn instance() -> Result<Handle, String> {
-        let handle = Handle::new(sys::TJINIT_TJINIT_DECOMPRESS)?;
-        handle.set(sys::TJPARAM_TJPARAM_SCANLIMIT, MOST_SCANS as i32)?;
-        // Profiles and other markers are read by the walker.
-        handle.set(sys::TJPARAM_TJPARAM_SAVEMARKERS, 0)?;
-        Ok(handle)
-    }
-}
-
-fn decode_with(handle: &Handle, jpeg: &[u8], size: (u32, u32), scale: Scale, want: Want) -> Result<Pixels, String> {
+fn decode_with(
+    handle: &Handle,
+    jpeg: &[u8],
+    size: (u32, u32),
+    scale: Scale,
+    want: Want,
+) -> Result<Pixels, String> {
     let (width, height) = scaled_header(handle, jpeg, size, scale)?;
     let (channels, format) = match want {
         Want::Rgb => (3, sys::TJPF_TJPF_RGB),
@@ -175,7 +162,13 @@ impl Compressor {
     ///
     /// # Errors
     /// What libjpeg-turbo says: sides above 65,500 pixels, no memory.
-    pub fn compress(&mut self, rgb: &Rgb8, quality: u8, chroma: Chroma, out: &mut Vec<u8>) -> Result<(), String> {
+    pub fn compress(
+        &mut self,
+        rgb: &Rgb8,
+        quality: u8,
+        chroma: Chroma,
+        out: &mut Vec<u8>,
+    ) -> Result<(), String> {
         let shape = Shape { quality, chroma, progressive: false, restart_rows: 0, arithmetic: false };
         self.compress_as(rgb, shape, out)
     }
@@ -205,7 +198,8 @@ impl Compressor {
         handle.set(sys::TJPARAM_TJPARAM_PROGRESSIVE, i32::from(shape.progressive))?;
         handle.set(sys::TJPARAM_TJPARAM_ARITHMETIC, i32::from(shape.arithmetic))?;
         handle.set(sys::TJPARAM_TJPARAM_RESTARTROWS, i32::from(shape.restart_rows))?;
-        let side = |side: u32| c_int::try_from(side).map_err(|_| format!("{side} pixels are too many for a JPEG"));
+        let side =
+            |side: u32| c_int::try_from(side).map_err(|_| format!("{side} pixels are too many for a JPEG"));
         let (width, height) = (side(rgb.width)?, side(rgb.height)?);
         if rgb.data.len() as u64 != u64::from(rgb.width) * u64::from(rgb.height) * 3 {
             return Err("the picture has not the bytes that its size asks for".to_owned());
@@ -221,7 +215,16 @@ impl Compressor {
         let code = unsafe {
             let from = rgb.data.as_ptr();
             let format = sys::TJPF_TJPF_RGB as c_int;
-            sys::tj3Compress8(handle.0.as_ptr(), from, width, 0, height, format, ptr::from_mut(&mut target), &raw mut size)
+            sys::tj3Compress8(
+                handle.0.as_ptr(),
+                from,
+                width,
+                0,
+                height,
+                format,
+                ptr::from_mut(&mut target),
+                &raw mut size,
+            )
         };
         if code != 0 {
             return Err(handle.message());

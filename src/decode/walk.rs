@@ -94,6 +94,8 @@ pub(super) struct Scan {
     pub restarts_in_step: bool,
     /// MCUs between restarts in force, 0 for none.
     pub interval: u32,
+    /// A run of zeros that cannot be picture data.
+    pub hole: Option<Range<usize>>,
 }
 
 /// What the walk saw.
@@ -116,6 +118,8 @@ pub(super) struct Walk {
     pub zero_tables: u8,
     /// The last segment was cut by the end of the file.
     pub cut_in_header: bool,
+    /// The first symbol of each AC Huffman table: what a code of nothing but zeros means.
+    zero_codes: [u8; 4],
 }
 
 /// Walks a JPEG whose SOI stands at `start`.
@@ -126,10 +130,7 @@ pub(super) fn walk(bytes: &[u8], start: usize) -> Result<Walk, Fault> {
     let mut walk = Walk { start, ..Walk::default() };
     let mut at = start + 2;
     let mut interval = 0;
-    loop {
-        let Some(found) = next_marker(bytes, at) else {
-            break;
-        };
+    while let Some(found) = next_marker(bytes, at) {
         let marker = bytes[found + 1];
         if walk.scans.is_empty() {
             walk.junk += found - at - fill(bytes, at, found);
@@ -157,6 +158,7 @@ pub(super) fn walk(bytes: &[u8], start: usize) -> Result<Walk, Fault> {
         match marker {
             0xc0..=0xcf if !matches!(marker, DHT | DAC | 0xc8) => walk.take_frame(marker, body)?,
             DQT => walk.take_tables(body),
+            DHT => walk.take_codes(body),
             DRI => interval = body.get(..2).map_or(0, |b| u32::from(b[0]) << 8 | u32::from(b[1])),
             APP0 if body.starts_with(b"JFIF\0") && body.len() >= 14 => walk.jfif = Some(body[5] == 1),
             APP14 if body.starts_with(b"Adobe") && body.len() >= 12 => walk.adobe = Some(body[11]),
@@ -193,8 +195,23 @@ impl Walk {
             let size = if head >> 4 == 0 { 64 } else { 128 };
             let Some(table) = rest.get(..size) else { return };
             let bit = 1 << (head & 3);
-            if table.iter().all(|q| *q == 0) { self.zero_tables |= bit } else { self.zero_tables &= !bit }
+            if table.iter().all(|q| *q == 0) {
+                self.zero_tables |= bit;
+            } else {
+                self.zero_tables &= !bit;
+            }
             body = &rest[size..];
+        }
+    }
+
+    fn take_codes(&mut self, mut body: &[u8]) {
+        while let Some((head, rest)) = body.split_first() {
+            let Some(counts) = rest.get(..16) else { return };
+            let symbols = counts.iter().map(|n| usize::from(*n)).sum::<usize>();
+            if let (true, Some(first)) = (head >> 4 == 1, rest.get(16)) {
+                self.zero_codes[usize::from(head & 3)] = *first;
+            }
+            body = rest.get(16 + symbols..).unwrap_or_default();
         }
     }
 
@@ -215,6 +232,16 @@ impl Walk {
         let index = |id: u8| frame.components.iter().position(|c| c.id == id);
         let components = ids.map(index).collect::<Option<Vec<_>>>().ok_or_else(bad)?;
         let (data, restarts) = entropy_data(bytes, segment.whole.end);
+        let ac_table = usize::from(body.get(2).copied().unwrap_or(0) & 3);
+        let codes_zeros =
+            !frame.arithmetic() && !frame.lossless() && parameters[1] > 0 && parameters[2] >> 4 == 0;
+        // Flat areas may be zeros for long where the zero code ends a block. Where it is a coefficient, a run of zeros
+        // is hundreds of like coefficients in a row, which no picture has: a sector or page was lost.
+        let hole = if codes_zeros && self.zero_codes[ac_table] & 15 != 0 {
+            zeros(bytes, data.clone())
+        } else {
+            None
+        };
         let in_step = restarts.iter().enumerate().all(|(i, at)| usize::from(bytes[at + 1] & 7) == i % 8);
         let end = data.end;
         self.scans.push(Scan {
@@ -226,6 +253,7 @@ impl Walk {
             restarts,
             restarts_in_step: in_step,
             interval,
+            hole,
         });
         Ok(end)
     }
@@ -274,13 +302,21 @@ impl Walk {
             let high = (u64::from(frame.height) * u64::from(c.v)).div_ceil(u64::from(v));
             (wide.div_ceil(8), high.div_ceil(8))
         } else {
-            (u64::from(frame.width).div_ceil(u64::from(h) * 8), u64::from(frame.height).div_ceil(u64::from(v) * 8))
+            (
+                u64::from(frame.width).div_ceil(u64::from(h) * 8),
+                u64::from(frame.height).div_ceil(u64::from(v) * 8),
+            )
         };
         Some(across * down)
     }
 
     /// Bodies of the segments with this marker that start with `signature`, without it.
-    pub fn bodies<'b>(&self, bytes: &'b [u8], marker: u8, signature: &'static [u8]) -> impl Iterator<Item = &'b [u8]> {
+    pub fn bodies<'b>(
+        &self,
+        bytes: &'b [u8],
+        marker: u8,
+        signature: &'static [u8],
+    ) -> impl Iterator<Item = &'b [u8]> {
         let hits = self.segments.iter().filter(move |s| s.marker == marker);
         hits.filter_map(move |s| bytes[s.body.clone()].strip_prefix(signature))
     }
@@ -335,6 +371,16 @@ fn entropy_data(bytes: &[u8], from: usize) -> (Range<usize>, Vec<usize>) {
         }
     }
     (from..bytes.len(), restarts)
+}
+
+/// The first run of at least 64 zeros that fills a block of 64 bytes of `data`.
+fn zeros(bytes: &[u8], data: Range<usize>) -> Option<Range<usize>> {
+    let blank = |block: &[u8]| block.iter().fold(0, |all, b| all | b) == 0;
+    let block = bytes[data.clone()].chunks_exact(64).position(blank)?;
+    let at = data.start + block * 64;
+    let before = bytes[data.start..at].iter().rev().take_while(|b| **b == 0).count();
+    let after = bytes[at..data.end].iter().take_while(|b| **b == 0).count();
+    Some(at - before..at + after)
 }
 
 /// The first 0xff. Whole blocks are tested without branches, which the compiler turns into vector code.

@@ -85,13 +85,16 @@ fn understood(why: &DecodeErrors) -> Complaint {
     match why {
         DecodeErrors::ExhaustedData | DecodeErrors::IoErrors(_) => Complaint::EndsEarly,
         DecodeErrors::HuffmanDecode(_) | DecodeErrors::MCUError(_) => Complaint::ImpossibleCode,
-        _ if text.contains("emature end") || text.contains("xhausted") || text.contains("No more") => Complaint::EndsEarly,
+        _ if text.contains("emature end") || text.contains("xhausted") || text.contains("No more") => {
+            Complaint::EndsEarly
+        }
         _ => Complaint::Fatal(format!("zune-jpeg: {text}")),
     }
 }
 
 fn refused(why: &DecodeErrors) -> Fault {
-    let cause = if matches!(why, DecodeErrors::Unsupported(_)) { Cause::UnsupportedKind } else { Cause::Undecodable };
+    let cause =
+        if matches!(why, DecodeErrors::Unsupported(_)) { Cause::UnsupportedKind } else { Cause::Undecodable };
     Fault::new(cause, format!("zune-jpeg: {why}"))
 }
 
@@ -109,7 +112,13 @@ impl Compressor {
     ///
     /// # Errors
     /// What the encoder says: sides above 65,535 pixels.
-    pub fn compress(&mut self, rgb: &Rgb8, quality: u8, chroma: Chroma, out: &mut Vec<u8>) -> Result<(), String> {
+    pub fn compress(
+        &mut self,
+        rgb: &Rgb8,
+        quality: u8,
+        chroma: Chroma,
+        out: &mut Vec<u8>,
+    ) -> Result<(), String> {
         let shape = Shape { quality, chroma, progressive: false, restart_rows: 0, arithmetic: false };
         self.compress_as(rgb, shape, out)
     }
@@ -131,7 +140,8 @@ impl Compressor {
         if shape.arithmetic {
             return Err("no arithmetic coding in this build".to_owned());
         }
-        let side = |side: u32| u16::try_from(side).map_err(|_| format!("{side} pixels are too many for a JPEG"));
+        let side =
+            |side: u32| u16::try_from(side).map_err(|_| format!("{side} pixels are too many for a JPEG"));
         let (width, height) = (side(rgb.width)?, side(rgb.height)?);
         out.clear();
         let mut encoder = Encoder::new(&mut *out, shape.quality.clamp(1, 100));

@@ -11,7 +11,8 @@ impl Cancel {
     /// A flag that SIGINT, SIGTERM and SIGHUP set from now on, instead of ending the process.
     pub fn on_signals() -> Self {
         let cancel = Self::default();
-        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
+        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP]
+        {
             // Refused only for signals that cannot be handled at all; then the default (end) stays, which is safe.
             let _ = signal_hook::flag::register(signal, Arc::clone(&cancel.0));
         }

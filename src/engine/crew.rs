@@ -138,7 +138,9 @@ impl Crew<'_> {
                     IS_WORKER.set(true);
                     self.worker(worker, window(threads), keys.len(), shared, one);
                 };
-                if let Err(e) = std::thread::Builder::new().name(format!("worker-{worker}")).spawn_scoped(scope, body) {
+                if let Err(e) =
+                    std::thread::Builder::new().name(format!("worker-{worker}")).spawn_scoped(scope, body)
+                {
                     if worker == 0 {
                         shared.lock().stopping = true;
                         return Err(Error::Internal(format!("no thread can be started: {e}")));
@@ -256,7 +258,8 @@ fn catch_quietly() {
         let usual = panic::take_hook();
         panic::set_hook(Box::new(move |info| {
             if IS_WORKER.get() {
-                let place = info.location().map(|l| format!(" at {}:{}", l.file(), l.line())).unwrap_or_default();
+                let place =
+                    info.location().map(|l| format!(" at {}:{}", l.file(), l.line())).unwrap_or_default();
                 PANIC_PLACE.set(place);
             } else {
                 usual(info);

@@ -108,7 +108,10 @@ impl Flight {
     pub fn condemned(&self, key: &str) -> Option<Fault> {
         match self.condemned.get(&hash(key))? {
             Verdict::Timeout => Some(Fault::new(Cause::Timeout, "took longer than --max-seconds")),
-            _ => Some(Fault::new(Cause::Crash, "the decoder crashed on this file, twice, the second time alone")),
+            _ => Some(Fault::new(
+                Cause::Crash,
+                "the decoder crashed on this file, twice, the second time alone",
+            )),
         }
     }
 
@@ -189,8 +192,10 @@ pub fn clear(slots: &File) -> io::Result<()> {
 /// What the system says.
 #[allow(clippy::disallowed_methods, reason = "the recorder is no output of the user's")]
 pub fn write_verdicts(folder: &Path, verdicts: &[(KeyHash, Verdict)]) -> io::Result<()> {
-    let text: String =
-        verdicts.iter().map(|(key, verdict)| format!("{} {}\n", verdict.word(), u128::from_be_bytes(*key))).collect();
+    let text: String = verdicts
+        .iter()
+        .map(|(key, verdict)| format!("{} {}\n", verdict.word(), u128::from_be_bytes(*key)))
+        .collect();
     fs::write(folder.join(VERDICTS_FILE), text)
 }
 
@@ -200,8 +205,9 @@ fn read_verdicts(folder: &Path) -> io::Result<Vec<(KeyHash, Verdict)>> {
         .lines()
         .filter_map(|line| {
             let (word, key) = line.split_once(' ')?;
-            let verdict =
-                [Verdict::Suspect, Verdict::Crash, Verdict::Timeout].into_iter().find(|v| v.word() == word)?;
+            let verdict = [Verdict::Suspect, Verdict::Crash, Verdict::Timeout]
+                .into_iter()
+                .find(|v| v.word() == word)?;
             Some((key.parse::<u128>().ok()?.to_be_bytes(), verdict))
         })
         .collect())
@@ -215,13 +221,17 @@ mod tests {
     fn what_is_in_hand_can_be_read_from_outside() {
         let dir = tempfile::tempdir().unwrap();
         let slots = prepare(dir.path()).unwrap();
-        write_verdicts(dir.path(), &[(hash("bad"), Verdict::Crash), (hash("maybe"), Verdict::Suspect)]).unwrap();
+        write_verdicts(dir.path(), &[(hash("bad"), Verdict::Crash), (hash("maybe"), Verdict::Suspect)])
+            .unwrap();
         let flight = Flight::open(dir.path()).unwrap();
         assert!(flight.condemned("bad").is_some() && flight.condemned("good").is_none());
         assert!(flight.is_suspect("maybe"));
         let held = flight.hold(3, "a.jpg");
         let other = flight.hold(0, "b.jpg");
-        assert_eq!(in_hand(&slots).unwrap().iter().map(|h| h.1).collect::<Vec<_>>(), [hash("b.jpg"), hash("a.jpg")]);
+        assert_eq!(
+            in_hand(&slots).unwrap().iter().map(|h| h.1).collect::<Vec<_>>(),
+            [hash("b.jpg"), hash("a.jpg")]
+        );
         drop(held);
         assert_eq!(in_hand(&slots).unwrap().len(), 1);
         drop(other);

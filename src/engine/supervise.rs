@@ -67,9 +67,16 @@ struct Watched {
 /// [`Error::Internal`] when the process cannot be started or dies again and again with no file in hand.
 pub fn run(max_time: Duration, spool_stdin: bool, say: &mut dyn FnMut(&str)) -> Result<u8> {
     let internal = |e: io::Error| Error::Internal(format!("the working process cannot be watched: {e}"));
-    let folder = tempfile::Builder::new().prefix("prep-").tempdir().map_err(internal)?;
-    let slots = flight::prepare(folder.path()).map_err(internal)?;
-    let stdin = if spool_stdin { Some(spool(folder.path()).map_err(internal)?) } else { None };
+    let no_room = |e: io::Error| {
+        Error::Usage(format!(
+            "no temporary files can be made in {}: {}; name another folder with the variable TMPDIR",
+            crate::names::shown(&std::env::temp_dir()),
+            crate::error::io_reason(&e)
+        ))
+    };
+    let folder = tempfile::Builder::new().prefix("prep-").tempdir().map_err(no_room)?;
+    let slots = flight::prepare(folder.path()).map_err(no_room)?;
+    let stdin = if spool_stdin { Some(spool(folder.path()).map_err(no_room)?) } else { None };
     let watched = Watched {
         slots,
         max_time,
@@ -133,14 +140,19 @@ fn died_of(status: ExitStatus) -> String {
 }
 
 fn start(folder: &std::path::Path, stdin: Option<&std::path::Path>) -> io::Result<Child> {
-    let program = if cfg!(target_os = "linux") { PathBuf::from("/proc/self/exe") } else { std::env::current_exe()? };
+    let program =
+        if cfg!(target_os = "linux") { PathBuf::from("/proc/self/exe") } else { std::env::current_exe()? };
     let mut command = Command::new(program);
     command
         .args(std::env::args_os().skip(1))
         .env(FLIGHT_VARIABLE, folder)
         .env(PARENT_VARIABLE, std::process::id().to_string());
     // glibc otherwise raises its thresholds with use and keeps tens of megabytes a thread that nobody holds.
-    for (name, value) in [("MALLOC_ARENA_MAX", "4"), ("MALLOC_TRIM_THRESHOLD_", "8388608"), ("MALLOC_MMAP_THRESHOLD_", "4194304")] {
+    for (name, value) in [
+        ("MALLOC_ARENA_MAX", "4"),
+        ("MALLOC_TRIM_THRESHOLD_", "8388608"),
+        ("MALLOC_MMAP_THRESHOLD_", "4194304"),
+    ] {
         if std::env::var_os(name).is_none() {
             command.env(name, value);
         }

@@ -72,7 +72,8 @@ impl Known {
             if entry.group.is_empty() {
                 cell("group").clone_into(&mut entry.group);
             }
-            let unchanged = cell("bytes").parse().is_ok_and(|bytes: u64| bytes == entry.bytes) || entry.bytes == 0;
+            let unchanged =
+                cell("bytes").parse().is_ok_and(|bytes: u64| bytes == entry.bytes) || entry.bytes == 0;
             let fault = Fault::parse(cell("fault")).filter(|f| is_lasting(f.cause));
             let by_hand = Status::parse(cell("status")) == Some(Status::Excluded);
             if entry.fault.is_none() && (unchanged || by_hand) {
@@ -83,7 +84,12 @@ impl Known {
 }
 
 /// Images that lie in a plain folder but not in its manifest, which was edited by hand, get the label of their folder.
-pub(super) fn tree_labels(input: &Path, options: &Options, origin: &Value, listing: &mut Listing) -> Result<()> {
+pub(super) fn tree_labels(
+    input: &Path,
+    options: &Options,
+    origin: &Value,
+    listing: &mut Listing,
+) -> Result<()> {
     listing.said.push("the manifest was edited by hand: it is taken as it is".into());
     let folder = origin.get("kind").and_then(Value::as_str) == Some("folder");
     let unlisted = |e: &crate::entry::Entry| e.fault.as_ref().is_some_and(|f| f.cause == Cause::Unlisted);
@@ -91,7 +97,8 @@ pub(super) fn tree_labels(input: &Path, options: &Options, origin: &Value, listi
         return Ok(());
     }
     let tree = source::open(input, &Options { folders_only: true, split: None, ..options.clone() })?;
-    let labels: HashMap<&str, &str> = tree.entries.iter().map(|e| (e.path.as_str(), e.label.as_str())).collect();
+    let labels: HashMap<&str, &str> =
+        tree.entries.iter().map(|e| (e.path.as_str(), e.label.as_str())).collect();
     for entry in listing.entries.iter_mut().filter(|e| unlisted(e)) {
         if let Some(label) = labels.get(entry.path.as_str()) {
             (*label).clone_into(&mut entry.label);

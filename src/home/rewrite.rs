@@ -142,9 +142,11 @@ struct Base<'a> {
 impl<'a> Base<'a> {
     fn of(home: &'a Home, listing: &Listing) -> Result<Self> {
         let table = listing.table.as_ref().filter(|_| listing.kind == Kind::Manifest);
-        let places = table.map(|t| Places::find(t).ok_or_else(|| Error::Internal("a manifest without columns".into())));
+        let places = table
+            .map(|t| Places::find(t).ok_or_else(|| Error::Internal("a manifest without columns".into())));
         let columns = table.or(home.known.as_ref().map(|k| &k.table)).map(|t| t.columns.as_slice());
-        let with_source = columns.is_some_and(|c| c.iter().any(|c| c == SOURCE_COLUMNS[0])) && table.is_some();
+        let with_source =
+            columns.is_some_and(|c| c.iter().any(|c| c == SOURCE_COLUMNS[0])) && table.is_some();
         Ok(Self { home, places: places.transpose()?, with_source })
     }
 
@@ -195,7 +197,10 @@ impl<'a> Unmet<'a> {
             self.next += 1;
             if self.home.partial {
                 let others = &self.home.others;
-                let of = others.binary_search_by(|(p, _)| p.as_str().cmp(known.path(row))).ok().map(|at| others[at].1);
+                let of = others
+                    .binary_search_by(|(p, _)| p.as_str().cmp(known.path(row)))
+                    .ok()
+                    .map(|at| others[at].1);
                 keep(Row::read(&known.table, &known.places, row)?, of)?;
             } else {
                 self.gone += 1;

@@ -183,12 +183,17 @@ impl Claim {
             Ok(()) => {}
             Err(fs::TryLockError::WouldBlock) => {
                 let holder = fs::read_to_string(&path).unwrap_or_default();
-                let holder = if holder.trim().is_empty() { "unknown process".into() } else { holder.trim().to_owned() };
+                let holder = if holder.trim().is_empty() {
+                    "unknown process".into()
+                } else {
+                    holder.trim().to_owned()
+                };
                 return Err(Error::Locked { path: folder.to_owned(), holder });
             }
             Err(fs::TryLockError::Error(e)) => return Err(Error::write(doing, &path, e)),
         }
-        lock.set_len(0).and_then(|()| writeln!(lock, "process {}", std::process::id()))
+        lock.set_len(0)
+            .and_then(|()| writeln!(lock, "process {}", std::process::id()))
             .map_err(|e| Error::write(doing, &path, e))?;
         Ok(Self { folder: folder.to_owned(), _lock: lock })
     }
@@ -206,7 +211,9 @@ impl Claim {
             for entry in entries.flatten() {
                 match entry.file_type() {
                     Ok(kind) if kind.is_dir() => folders.push(entry.path()),
-                    Ok(kind) if kind.is_file() && entry.file_name().to_string_lossy().starts_with(TEMP_PREFIX) => {
+                    Ok(kind)
+                        if kind.is_file() && entry.file_name().to_string_lossy().starts_with(TEMP_PREFIX) =>
+                    {
                         let _ = fs::remove_file(entry.path());
                     }
                     _ => {}

@@ -68,7 +68,8 @@ pub fn estimate(
     super::workspace::check_ours(folder)?;
     let (rows, refused) = headers(listing, options, pipe, crew, watch)?;
     let mut counted: BTreeMap<SizeRow, usize> = BTreeMap::new();
-    let mut estimate = Estimate { folder: folder.to_owned(), images: rows.len(), refused, ..Estimate::default() };
+    let mut estimate =
+        Estimate { folder: folder.to_owned(), images: rows.len(), refused, ..Estimate::default() };
     let mut pixels = 0;
     for (i, row) in &rows {
         pixels += u64::from(row.to.0) * u64::from(row.to.1);
@@ -135,7 +136,13 @@ fn size_row(options: &Options, header: &Header) -> SizeRow {
 }
 
 /// Bytes and pixels of an even sample of copies, encoded in memory.
-fn sample(listing: &Listing, usable: &[usize], options: &Options, pipe: &Pipe, crew: &Crew<'_>) -> Result<(u64, u64)> {
+fn sample(
+    listing: &Listing,
+    usable: &[usize],
+    options: &Options,
+    pipe: &Pipe,
+    crew: &Crew<'_>,
+) -> Result<(u64, u64)> {
     let step = usable.len().div_ceil(SAMPLE).max(1);
     let chosen: Vec<usize> = usable.iter().copied().step_by(step).collect();
     let keys: Vec<&str> = chosen.iter().map(|i| listing.entries[*i].path.as_str()).collect();
@@ -174,7 +181,9 @@ fn finished(listing: &Listing, folder: &Path, options: &Options) -> Result<usize
         .zip(&plans)
         .filter(|(entry, plan)| {
             let out = names::encode(&plan.path);
-            known.get(&entry.path).is_some_and(|line| line.fault.is_empty() && line.holds(entry, &out, &images))
+            known
+                .get(&entry.path)
+                .is_some_and(|line| line.fault.is_empty() && line.holds(entry, &out, &images))
         })
         .count())
 }

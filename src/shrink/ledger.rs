@@ -24,9 +24,19 @@ impl Stamp {
     pub fn of(file: &Path) -> Self {
         fs::metadata(file).map_or_else(
             |_| Self::default(),
-            |meta| Self { bytes: meta.len(), mtime: meta.mtime(), nanos: meta.mtime_nsec(), inode: meta.ino() },
+            |meta| Self {
+                bytes: meta.len(),
+                mtime: meta.mtime(),
+                nanos: meta.mtime_nsec(),
+                inode: meta.ino(),
+            },
         )
     }
+}
+
+/// When a file was last written, in nanoseconds.
+pub fn written(meta: &fs::Metadata) -> i64 {
+    meta.mtime().wrapping_mul(1_000_000_000).wrapping_add(meta.mtime_nsec())
 }
 
 /// One finished entry.
@@ -50,6 +60,9 @@ pub struct Line {
     pub bytes: u64,
     /// Hash of the copy.
     pub hash: String,
+    /// When the copy was last written, in nanoseconds; a copy that something else has changed is made anew.
+    #[serde(default)]
+    pub written: i64,
     /// Stored size of the source.
     pub src_size: (u32, u32),
     /// Format of the source.
@@ -70,6 +83,7 @@ impl Line {
         line.size = made.size;
         line.bytes = made.bytes;
         line.hash = made.hash;
+        line.written = made.written;
         line
     }
 
@@ -90,6 +104,7 @@ impl Line {
             size: (0, 0),
             bytes: 0,
             hash: String::new(),
+            written: 0,
             src_size: source.size,
             src_format: source.format,
             src_mode: source.mode,
@@ -128,7 +143,8 @@ impl Line {
             Some(_) => self.stamp == Stamp::of(&entry.file),
             None => {
                 let copy = images.join(crate::names::decode(&self.out));
-                fs::symlink_metadata(copy).is_ok_and(|meta| meta.is_file() && meta.len() == self.bytes)
+                let whole = |meta: &fs::Metadata| meta.is_file() && meta.len() == self.bytes;
+                fs::symlink_metadata(copy).is_ok_and(|meta| whole(&meta) && written(&meta) == self.written)
                     && self.stamp == Stamp::of(&entry.file)
             }
         }

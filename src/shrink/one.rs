@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use super::Options;
+use super::ledger::written;
 use super::size::Geometry;
-use crate::decode::{Codec, Format, Header};
+use crate::decode::{Codec, Format, Header, Icc};
 use crate::encode::{Encoder, Encoding};
 use crate::engine::crew::Item;
 use crate::engine::pipe::{Pipe, Read, Scratch};
@@ -38,6 +39,8 @@ pub struct Made {
     pub bytes: u64,
     /// blake3 of the copy, 32 hex digits.
     pub hash: String,
+    /// When it was written, in nanoseconds.
+    pub written: i64,
     /// What the source was.
     pub source: Source,
     /// What was odd about it, and what was done.
@@ -94,8 +97,10 @@ pub fn make(
     item: &Item<'_>,
 ) -> Result<Made, Failed> {
     let (target, encoding) = target;
-    let mut made = encode(bench, pipe, options, entry, encoding, item).map_err(|(fault, s)| Failed::Fault(fault, s))?;
+    let mut made =
+        encode(bench, pipe, options, entry, encoding, item).map_err(|(fault, s)| Failed::Fault(fault, s))?;
     out::write_whole("writing a copy", target, &bench.encoded, false).map_err(Failed::Run)?;
+    made.written = target.symlink_metadata().map_or(0, |meta| written(&meta));
     made.hash = short_hex(&blake3::hash(&bench.encoded));
     Ok(made)
 }
@@ -118,7 +123,9 @@ pub fn encode(
         work.encode(read, codec)
     });
     match outcome {
-        Ok(size) => Ok(Made { size, bytes: encoded.len() as u64, hash: String::new(), source, notes }),
+        Ok(size) => {
+            Ok(Made { size, bytes: encoded.len() as u64, hash: String::new(), written: 0, source, notes })
+        }
         Err(fault) => Err((fault, source)),
     }
 }
@@ -160,13 +167,13 @@ impl Work<'_> {
     fn encode(&mut self, read: &Read<'_>, codec: &mut Codec) -> Result<(u32, u32), Fault> {
         let header = read.header();
         let geometry = geometry(self.options, header);
-        if self.may_copy(header, &geometry) {
+        if self.may_copy(header, &geometry) && !self.converts(read, codec) {
             return self.copy(read, codec);
         }
         let turn = self.options.contract.orient;
         let stored = if turn { geometry.stored(header.orientation) } else { geometry };
         let part = (stored.window.width as u32, stored.window.height as u32);
-        let scale = Scale::smallest_for(part, stored.size, GAP);
+        let scale = read.scale_for(part, stored.size, GAP);
         let extra = Resizer::need_bytes(scale.of(header.height), stored.size) + 9 * pixels(geometry.size);
         let mut held = self.pipe.pixels(read, scale, extra, self.item, codec)?;
         self.notes.append(&mut held.decoded.notes);
@@ -182,7 +189,9 @@ impl Work<'_> {
                 .map_err(|why| Fault::new(Cause::Encode, why))?
         };
         let upright = normal::upright_srgb(small, &held.decoded.finish);
-        self.encoder.encode(&upright, self.encoding, self.encoded).map_err(|why| Fault::new(Cause::Encode, why))?;
+        self.encoder
+            .encode(&upright, self.encoding, self.encoded)
+            .map_err(|why| Fault::new(Cause::Encode, why))?;
         let size = upright.size();
         Ok(size)
     }
@@ -195,6 +204,11 @@ impl Work<'_> {
             && plain
             && !turned
             && geometry.is_identity((header.width, header.height))
+    }
+
+    /// Is there a profile to be converted? A copy without it would be another picture.
+    fn converts(&self, read: &Read<'_>, codec: &mut Codec) -> bool {
+        self.options.contract.icc == Icc::ToSrgb && read.needs_profile(codec)
     }
 
     /// Decodes the whole picture to prove it, then copies its coded data without metadata.
@@ -210,7 +224,8 @@ impl Work<'_> {
             }
             // Salvaged, or coded in a way that cannot be cut out cleanly: written anew.
             None => {
-                let upright = normal::upright_srgb(std::mem::take(&mut held.decoded.rgb), &held.decoded.finish);
+                let upright =
+                    normal::upright_srgb(std::mem::take(&mut held.decoded.rgb), &held.decoded.finish);
                 self.encoder
                     .encode(&upright, self.encoding, self.encoded)
                     .map_err(|why| Fault::new(Cause::Encode, why))?;

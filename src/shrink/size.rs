@@ -55,8 +55,12 @@ impl Fit {
                 // Source pixels an output pixel: below 1 the picture would be enlarged.
                 let ratio = (w / box_w).min(h / box_h);
                 let (part_w, part_h) = (box_w * ratio, box_h * ratio);
-                let window =
-                    Window { left: (w - part_w) / 2.0, top: (h - part_h) / 2.0, width: part_w, height: part_h };
+                let window = Window {
+                    left: (w - part_w) / 2.0,
+                    top: (h - part_h) / 2.0,
+                    width: part_w,
+                    height: part_h,
+                };
                 let shrink = if upscale { 1.0 } else { ratio.min(1.0) };
                 let side = |v: f64| ((v * shrink).round() as u32).max(1);
                 Geometry { window, size: (side(box_w), side(box_h)) }

@@ -189,8 +189,13 @@ fn earlier_choices(manifest: &Path) -> HashMap<String, Choices> {
         .filter_map(|i| Row::read(&table, &places, i).ok())
         .map(|row| {
             let excluded = row.fault.filter(|_| row.status == Status::Excluded);
-            let choices =
-                Choices { source: row.source.path, split: row.split, fold: row.fold, group: row.group, excluded };
+            let choices = Choices {
+                source: row.source.path,
+                split: row.split,
+                fold: row.fold,
+                group: row.group,
+                excluded,
+            };
             (row.path, choices)
         })
         .collect()

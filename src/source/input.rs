@@ -126,6 +126,9 @@ fn table_at_top(root: &Path, options: &Options, filter: &Filter) -> Result<(Opti
             return Ok((Some(table), said));
         }
         if !names_files(root, &table, known, options, filter)? {
+            if known {
+                said.push(format!("{} is not used: no column of it names files here", shown(&name)));
+            }
             continue;
         }
         match &chosen {

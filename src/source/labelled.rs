@@ -67,7 +67,13 @@ pub(super) fn open_list(root: &Path, table: Table, options: &Options, filter: &F
 }
 
 fn resolver<'a>(root: &'a Path, table: &Table, disk: &'a Disk, options: &Options) -> Resolver<'a> {
-    Resolver { disk, root, bases: Base::candidates(root, &table.path), allow_outside: options.allow_outside, looks: options.files }
+    Resolver {
+        disk,
+        root,
+        bases: Base::candidates(root, &table.path),
+        allow_outside: options.allow_outside,
+        looks: options.files,
+    }
 }
 
 /// All rows, and the walked files without one.

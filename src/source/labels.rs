@@ -134,7 +134,8 @@ fn is_zero(cell: &str) -> bool {
     matches!(cell.trim(), "0" | "0.0" | "0.")
 }
 
-/// The columns of 0 and 1 that together name a class in nearly every row; none where they do not.
+/// The columns of 0 and 1 that together name a class in most rows; none where they do not. Rows without any ("no
+/// finding") are common where several labels may be true.
 fn one_hot(table: &Table, taken: &[usize]) -> Vec<usize> {
     let of_01 = |column: &usize| {
         let (mut zeros, mut ones) = (0, 0);
@@ -153,7 +154,7 @@ fn one_hot(table: &Table, taken: &[usize]) -> Vec<usize> {
         .filter(of_01)
         .collect();
     let named = (0..table.len()).filter(|row| columns.iter().any(|c| is_one(table.cell(*row, *c)))).count();
-    if columns.len() > 1 && named * 10 >= table.len() * 9 { columns } else { Vec::new() }
+    if columns.len() > 1 && named * 2 > table.len() { columns } else { Vec::new() }
 }
 
 /// Words that come again and again, no numbers, no file names: what a class looks like.

@@ -118,6 +118,8 @@ pub struct Listing {
 pub struct Ignored {
     /// `Thumbs.db`, `.DS_Store`, `._*`, `.ipynb_checkpoints`, `__MACOSX`, `@eaDir` …
     pub junk: usize,
+    /// Folders that earlier runs of prep made.
+    pub made: usize,
     /// Names that start with a dot.
     pub hidden: usize,
     /// Well-known files that are no pictures, by extension in lower case.

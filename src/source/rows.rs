@@ -70,6 +70,12 @@ pub(super) fn tell(root: &Path, table: &Table, roles: &Roles, resolver: &Resolve
     if teller.many {
         let most = "most images have several: the labels of an image are all that its rows say";
         said.push(format!("{} rows for {images} images; {most}", table.len()));
+        if table.columns.len() > 2 {
+            // Boxes, for one: they are of the source's pixels, and one row an image cannot hold them.
+            said.push(
+                "of their other columns the manifest keeps the first row of each image, as it stands".into(),
+            );
+        }
     }
     let mut entries = Vec::with_capacity(images);
     entries.extend(rows.chunk_by_mut(|a, b| a.path == b.path).map(|rows| teller.entry(rows)));
@@ -99,7 +105,9 @@ impl Teller<'_> {
             let (bytes, place, fault) = match meant.hit {
                 Ok(hit) => (hit.bytes, hit.place, hit.fault),
                 // Where nobody looks for the files, none is missing.
-                Err(fault) if !resolver.looks && fault.cause == Cause::Missing && !cell.contains('\0') => (0, None, None),
+                Err(fault) if !resolver.looks && fault.cause == Cause::Missing && !cell.contains('\0') => {
+                    (0, None, None)
+                }
                 Err(fault) => (0, None, Some(fault)),
             };
             rows.push(Named { path, bytes, place, row, fault: fault.map(Box::new), how: meant.how });

@@ -12,9 +12,11 @@ use ignore::gitignore::Gitignore;
 use rustix::fs::{AtFlags, Dir, FileType, OFlags};
 use rustix::io::Errno;
 
+use crate::decode::{Format, signature};
 use crate::error::{Error, Result};
 use crate::fault::{Cause, Fault};
 use crate::names;
+use crate::out::Claim;
 
 use super::filter::{Filter, Left, ignore_rules, sidecar_kind};
 use super::read::{fault_of, kind_of, not_regular, open_path};
@@ -43,6 +45,8 @@ pub(super) struct Found {
 pub(super) struct Walked {
     /// In no promised order.
     pub(super) files: Vec<Found>,
+    /// Files that operating systems and tools leave behind: rows of a folder, but of no class.
+    pub(super) junk: Vec<Found>,
     /// The folders of the first two levels below the start, in which classes are looked for.
     pub(super) folders: Vec<PathBuf>,
     pub(super) ignored: Ignored,
@@ -130,7 +134,14 @@ impl Walk<'_> {
             return Ok(());
         }
         self.ignore_file(&fd, folder);
-        for (name, kind) in names_in(&fd)? {
+        let names = names_in(&fd)?;
+        if folder.depth > self.top && names.iter().any(|(name, _)| name == Claim::CORNER) {
+            // A workspace: its copies are no sources of the set that it lies in.
+            self.out.ignored.made += 1;
+            self.out.folders.retain(|path| *path != folder.path);
+            return Ok(());
+        }
+        for (name, kind) in names {
             let path = folder.path.join(&name);
             self.member(&fd, &name, kind, path, folder.depth);
         }
@@ -184,8 +195,12 @@ impl Walk<'_> {
             }
             return;
         }
-        if let Some(left) = self.filter.leaves_file(&path) {
+        if let Some(left) = self.filter.leaves_file(&path).filter(|left| !self.lies(*left, fd, name, kind)) {
             self.leave(left, name);
+            if left == Left::Junk {
+                let fault = Some(Fault::new(Cause::Junk, "left behind by an operating system or a tool"));
+                self.out.junk.push(Found { path, bytes: size, fault });
+            }
         } else if self.ignores(&path, false) {
             self.out.ignored.by_ignore_file += 1;
         } else if kind == FileType::RegularFile {
@@ -193,6 +208,23 @@ impl Walk<'_> {
         } else {
             self.trouble(path, not_regular(kind));
         }
+    }
+
+    /// Is this a picture under the name of something else? Only what is called a sidecar is looked into.
+    fn lies(&self, left: Left, fd: &OwnedFd, name: &OsStr, kind: FileType) -> bool {
+        use std::io::Read;
+        if left != Left::Sidecar || kind != FileType::RegularFile {
+            return false;
+        }
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let Ok(file) = rustix::fs::openat(fd, name, flags, rustix::fs::Mode::empty()) else { return false };
+        let mut head = [0; 64];
+        let Ok(n) = std::fs::File::from(file).read(&mut head) else { return false };
+        // The others have signatures that a text may begin with.
+        matches!(
+            signature(&head[..n]),
+            Some(Format::Jpeg | Format::Png | Format::Gif | Format::WebP | Format::Tiff)
+        )
     }
 
     /// A name whose file cannot be asked: a link to nothing or to itself, or a folder without permission.
@@ -310,12 +342,13 @@ impl Ignored {
                 parts.push(format!("{n} {what}"));
             }
         };
-        part(self.junk, "junk (Thumbs.db and the like)");
-        part(self.hidden, "hidden (-H takes them)");
+        part(self.junk, "left by systems and tools (Thumbs.db and the like)");
+        part(self.hidden, "hidden (-H takes such)");
+        part(self.made, "made by prep (outputs of earlier runs)");
         part(self.by_ignore_file, "named in .prepignore");
         part(self.by_glob, "not wanted by --glob or --exclude");
         part(self.other_split, "of other splits");
-        part(self.sidecars.values().sum(), &format!("no pictures by their name ({})", kinds(&self.sidecars)));
+        part(self.sidecars.values().sum(), &format!("of other kinds ({})", kinds(&self.sidecars)));
         (!parts.is_empty()).then(|| format!("left out: {}", parts.join(", ")))
     }
 }

@@ -19,8 +19,10 @@ pub fn least_gap(cells: &[Cell], share: f64, n_parts: usize, every_part: bool) -
     let wanted = share * total as f64;
     let off = |sum: u64| (sum as f64 - wanted).abs() / total as f64;
     if cells.len() <= 12 {
-        let subsets = (0..1_u32 << cells.len()).filter(|s| (least..=most).contains(&(s.count_ones() as usize)));
-        let sum = |s: u32| (0..cells.len()).filter(|g| s >> g & 1 == 1).map(|g| u64::from(cells[g].rows)).sum();
+        let subsets =
+            (0..1_u32 << cells.len()).filter(|s| (least..=most).contains(&(s.count_ones() as usize)));
+        let sum =
+            |s: u32| (0..cells.len()).filter(|g| s >> g & 1 == 1).map(|g| u64::from(cells[g].rows)).sum();
         return subsets.map(|s| off(sum(s))).fold(1.0, f64::min);
     }
     let ones = cells.iter().filter(|c| c.rows == 1).count() as u64;

@@ -29,7 +29,9 @@ pub fn equal_files<'a>(
     }
     // A file of a size of its own is equal to none.
     let asked: Vec<usize> = (0..rows.len())
-        .filter(|at| known[*at].is_empty() && entry(*at).bytes > 0 && by_size.get(&entry(*at).bytes) > Some(&1))
+        .filter(|at| {
+            known[*at].is_empty() && entry(*at).bytes > 0 && by_size.get(&entry(*at).bytes) > Some(&1)
+        })
         .collect();
     let mut hashes: Vec<Option<String>> = vec![None; rows.len()];
     let mut tally = Tally { total: asked.len(), ..Tally::default() };
@@ -38,7 +40,9 @@ pub fn equal_files<'a>(
     let outcome = crew.run(
         &keys,
         Vec::new,
-        |buf, item| read_file(entry(asked[item.index]), buf).ok().map(|()| blake3::hash(buf).to_hex().to_string()),
+        |buf, item| {
+            read_file(entry(asked[item.index]), buf).ok().map(|()| blake3::hash(buf).to_hex().to_string())
+        },
         |_, _| None,
         |index, hash| {
             tally.done += 1;

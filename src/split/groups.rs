@@ -62,7 +62,8 @@ fn one<'a>(listing: &'a Listing, rows: &[u32], options: &Options, by: &GroupBy) 
     let path = |row: &u32| listing.entries[*row as usize].path.as_str();
     match by {
         GroupBy::Parent => {
-            let parents = rows.iter().map(|row| Some(path(row).rsplit_once('/').map_or(".", |(parent, _)| parent)));
+            let parents =
+                rows.iter().map(|row| Some(path(row).rsplit_once('/').map_or(".", |(parent, _)| parent)));
             Ok(Keys::new("parent", parents))
         }
         GroupBy::Pattern(pattern) => {
@@ -71,10 +72,15 @@ fn one<'a>(listing: &'a Listing, rows: &[u32], options: &Options, by: &GroupBy) 
         }
         GroupBy::Name(name) => {
             if let Some(column) = Column::find(listing, name) {
-                return Ok(Keys::new(name.as_str(), rows.iter().map(|row| Some(column.cell(listing, *row as usize).trim()))));
+                return Ok(Keys::new(
+                    name.as_str(),
+                    rows.iter().map(|row| Some(column.cell(listing, *row as usize).trim())),
+                ));
             }
             match options.patterns.iter().find(|p| p.captures(name)) {
-                Some(pattern) => Ok(Keys::new(name.as_str(), rows.iter().map(|row| pattern.named(path(row), name)))),
+                Some(pattern) => {
+                    Ok(Keys::new(name.as_str(), rows.iter().map(|row| pattern.named(path(row), name))))
+                }
                 None => Err(no_column("--group-by", name, listing)),
             }
         }
@@ -112,7 +118,9 @@ impl Column {
     pub fn cell(self, listing: &Listing, entry: usize) -> &str {
         let entry = &listing.entries[entry];
         match self {
-            Self::Table(column) => listing.table.as_ref().zip(entry.row).map_or("", |(table, row)| table.cell(row, column)),
+            Self::Table(column) => {
+                listing.table.as_ref().zip(entry.row).map_or("", |(table, row)| table.cell(row, column))
+            }
             Self::Label => &entry.label,
             Self::Group => &entry.group,
             Self::Split => &entry.split,
@@ -185,7 +193,9 @@ impl Groups {
             for (row, key) in keys.of.iter().enumerate().filter(|(_, key)| **key != NONE) {
                 let named = &mut self.named[self.of[row] as usize];
                 let better = named.0 == NONE
-                    || (named.0 == source as u32 && named.1 != *key && keys.texts[*key as usize] < keys.texts[named.1 as usize]);
+                    || (named.0 == source as u32
+                        && named.1 != *key
+                        && keys.texts[*key as usize] < keys.texts[named.1 as usize]);
                 if better {
                     *named = (source as u32, *key);
                 }
@@ -202,7 +212,9 @@ impl Groups {
     /// Where each group lies by lot: by its name, or by the path of its only row, so that it does not depend on the rest.
     pub fn places<'p>(&self, lot: &Lot, sources: &[Keys<'_>], path: impl Fn(u32) -> &'p str) -> Vec<u64> {
         (0..self.n)
-            .map(|group| lot.place(self.text(group, sources).unwrap_or_else(|| path(self.first[group])).as_bytes()))
+            .map(|group| {
+                lot.place(self.text(group, sources).unwrap_or_else(|| path(self.first[group])).as_bytes())
+            })
             .collect()
     }
 }
@@ -228,9 +240,34 @@ fn union(parent: &mut [u32], a: u32, b: u32) {
 
 /// Names of columns that mostly mean "these belong together", without `_`, `-` and in lower case.
 const GROUP_NAMES: [&str; 28] = [
-    "plant", "patient", "subject", "person", "animal", "individual", "specimen", "group", "session", "video", "clip",
-    "sequence", "series", "scene", "case", "study", "slide", "lesion", "eye", "tree", "leaf", "field", "plot", "visit",
-    "donor", "mouse", "camera", "burst",
+    "plant",
+    "patient",
+    "subject",
+    "person",
+    "animal",
+    "individual",
+    "specimen",
+    "group",
+    "session",
+    "video",
+    "clip",
+    "sequence",
+    "series",
+    "scene",
+    "case",
+    "study",
+    "slide",
+    "lesion",
+    "eye",
+    "tree",
+    "leaf",
+    "field",
+    "plot",
+    "visit",
+    "donor",
+    "mouse",
+    "camera",
+    "burst",
 ];
 
 /// The columns that look like groups although nobody named them: telling names, values that come again.
@@ -249,7 +286,10 @@ pub fn looks_like_groups(listing: &Listing, rows: &[u32]) -> Vec<String> {
     (0..table.columns.len())
         .filter(|column| telling(&table.columns[*column]))
         .filter(|column| {
-            let keys = Keys::new("", rows.iter().map(|row| Some(Column::Table(*column).cell(listing, *row as usize).trim())));
+            let keys = Keys::new(
+                "",
+                rows.iter().map(|row| Some(Column::Table(*column).cell(listing, *row as usize).trim())),
+            );
             let filled = rows.len() - keys.n_without();
             keys.texts.len() > 1 && keys.texts.len() * 10 < filled * 9
         })

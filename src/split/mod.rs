@@ -124,12 +124,19 @@ impl<'a> Job<'a> {
             let part = self.assign(&round, earlier.keep)?;
             self.settle(&mut outcome, &round, &part, &names, earlier)?;
             let training = options.training() as u8;
-            rest = round.rows.iter().zip(&round.group_of).filter(|(_, g)| part[**g as usize] == training).map(|(r, _)| *r).collect();
+            rest = round
+                .rows
+                .iter()
+                .zip(&round.group_of)
+                .filter(|(_, g)| part[**g as usize] == training)
+                .map(|(r, _)| *r)
+                .collect();
         }
         if let Some(k) = options.folds {
             let aims = self.aims(vec![1.0 / k as f64; k], None);
             let rest = self.to_validate(rest, &aims, &mut outcome);
-            let round = self.round(rest, aims, earlier, |place| place.fold.filter(|fold| usize::from(*fold) < k))?;
+            let round =
+                self.round(rest, aims, earlier, |place| place.fold.filter(|fold| usize::from(*fold) < k))?;
             let part = self.assign(&round, earlier.keep)?;
             let names: Vec<String> = (0..k).map(|fold| format!("fold {fold}")).collect();
             self.settle(&mut outcome, &round, &part, &names, earlier)?;

@@ -101,7 +101,8 @@ impl Options {
 
 fn training_of(parts: &[Part]) -> usize {
     let named = parts.iter().position(|p| matches!(p.name.to_lowercase().as_str(), "train" | "training"));
-    let largest = || (0..parts.len()).max_by(|a, b| parts[*a].share.total_cmp(&parts[*b].share).then(b.cmp(a)));
+    let largest =
+        || (0..parts.len()).max_by(|a, b| parts[*a].share.total_cmp(&parts[*b].share).then(b.cmp(a)));
     named.or_else(largest).unwrap_or(0)
 }
 
@@ -123,7 +124,8 @@ impl Pattern {
     /// # Errors
     /// [`Error::Usage`] for what is no regular expression.
     pub fn parse(text: &str) -> Result<Self> {
-        let wrong = |why: &dyn std::fmt::Display| Error::Usage(format!("`{}` is no pattern: {why}", shown(text)));
+        let wrong =
+            |why: &dyn std::fmt::Display| Error::Usage(format!("`{}` is no pattern: {why}", shown(text)));
         let regex = Regex::new(text).map_err(|e| wrong(&e))?;
         if regex.is_match("") {
             return Err(wrong(&"it matches even nothing, so it tells no groups"));
@@ -163,7 +165,9 @@ impl Pattern {
 /// # Errors
 /// [`Error::Usage`] for names and shares that cannot be meant.
 pub fn parse_ratio(text: &str) -> Result<Vec<Part>> {
-    let wrong = |why: String| Error::Usage(format!("--ratio {}: {why}, as in train=0.8,val=0.1,test=0.1", shown(text)));
+    let wrong = |why: String| {
+        Error::Usage(format!("--ratio {}: {why}, as in train=0.8,val=0.1,test=0.1", shown(text)))
+    };
     let items: Vec<&str> = text.split(',').map(str::trim).filter(|i| !i.is_empty()).collect();
     let usual: &[&str] = if items.len() == 2 { &["train", "val"] } else { &["train", "val", "test"] };
     let mut parts: Vec<Part> = Vec::new();
@@ -178,7 +182,10 @@ pub fn parse_ratio(text: &str) -> Result<Vec<Part>> {
         let Some(share) = share else {
             return Err(wrong(format!("`{}` is no share above 0", shown(number))));
         };
-        if name.is_empty() || name.contains(['/', '\\', '|']) || name.starts_with('.') || name.chars().any(char::is_control)
+        if name.is_empty()
+            || name.contains(['/', '\\', '|'])
+            || name.starts_with('.')
+            || name.chars().any(char::is_control)
         {
             return Err(wrong(format!("`{}` cannot name a part", shown(name))));
         }
@@ -256,12 +263,29 @@ mod tests {
     #[test]
     fn shares_are_read_as_people_write_them() {
         let usual = vec![("train".to_owned(), 0.8), ("val".to_owned(), 0.2)];
-        for text in ["train=0.8,val=0.2", "80,20", "val=0.2,train=0.8", "train=80%, val=20%", "val=20%", "train=8,val=2"] {
+        for text in [
+            "train=0.8,val=0.2",
+            "80,20",
+            "val=0.2,train=0.8",
+            "train=80%, val=20%",
+            "val=20%",
+            "train=8,val=2",
+        ] {
             assert_eq!(ratio(text), usual, "{text}");
         }
         assert_eq!(ratio("8,1,1")[2], ("test".to_owned(), 0.1));
         assert_eq!(ratio("dev=3,fit=7")[0], ("fit".to_owned(), 0.7), "the largest is for training");
-        for text in ["", "train", "train=0,val=1", "a=-1,b=2", "train=1", "a=x,b=1", "a=1,a=1", "a/b=1,c=1", "a=nan,b=1"] {
+        for text in [
+            "",
+            "train",
+            "train=0,val=1",
+            "a=-1,b=2",
+            "train=1",
+            "a=x,b=1",
+            "a=1,a=1",
+            "a/b=1,c=1",
+            "a=nan,b=1",
+        ] {
             assert!(parse_ratio(text).is_err(), "{text}");
         }
     }

@@ -139,7 +139,8 @@ impl<'a> Outcome<'a> {
         self.variants(job);
         for (name, keys, without) in &self.sources {
             if *without > 0 && name != "equal files" {
-                self.said.push(format!("{without} images have no `{}`: each is a group of its own", shown(name)));
+                self.said
+                    .push(format!("{without} images have no `{}`: each is a group of its own", shown(name)));
             }
             if *keys == 0 && name != "equal files" {
                 let why = "no image has one: is the pattern or column right?";
@@ -239,11 +240,16 @@ impl Job<'_> {
         self.possible(outcome, round, &all, &size, names, earlier)?;
         let others = all.split_off(self.strata.n_classes);
         let n_held = names.len() - usize::from(round.aims.training.is_some());
-        let held = |at: usize| (0..names.len()).filter(|s| round.aims.training != Some(*s)).map(move |s| (at, s));
+        let held =
+            |at: usize| (0..names.len()).filter(|s| round.aims.training != Some(*s)).map(move |s| (at, s));
         let cells = (all.len() * n_held).max(1) as f64;
-        let gaps = (0..all.len()).flat_map(held).map(|(c, s)| (all[c].parts[s].share - round.aims.shares[s]).abs());
+        let gaps =
+            (0..all.len()).flat_map(held).map(|(c, s)| (all[c].parts[s].share - round.aims.shares[s]).abs());
         let best = (0..all.len()).flat_map(held).map(|(c, s)| bounds[c * names.len() + s]);
-        let parts = names.iter().zip(&round.aims.shares).map(|(name, share)| Part { name: name.clone(), share: *share });
+        let parts = names
+            .iter()
+            .zip(&round.aims.shares)
+            .map(|(name, share)| Part { name: name.clone(), share: *share });
         outcome.reports.push(Report {
             parts: parts.collect(),
             training: round.aims.training,
@@ -290,14 +296,18 @@ impl Job<'_> {
         if !alone.is_empty() {
             let all = listed(&alone);
             outcome.warnings.push(match aims.training {
-                Some(t) => format!("{all}: one group, so all of it is in {}; there is nothing to validate on", names[t]),
+                Some(t) => format!(
+                    "{all}: one group, so all of it is in {}; there is nothing to validate on",
+                    names[t]
+                ),
                 None => format!("{all}: one group, so one fold has all of it and the others none"),
             });
         }
         if !missing.is_empty() {
             let all = listed(&missing);
             if !self.options.allow_missing {
-                let advice = "--allow-missing accepts that; fewer parts or folds, or other groups, may avoid it";
+                let advice =
+                    "--allow-missing accepts that; fewer parts or folds, or other groups, may avoid it";
                 return Err(Error::Usage(format!("{all}; {advice}")));
             }
             outcome.warnings.push(all);
@@ -306,7 +316,11 @@ impl Job<'_> {
             outcome.warnings.push(listed(&unasked));
         }
         if size.gap > size.bound.max(0.005) + 0.02 || size.gap > 0.1 {
-            let whose = if outcome.has_groups() { "the groups are whole and hold many images each" } else { "of the classes" };
+            let whose = if outcome.has_groups() {
+                "the groups are whole and hold many images each"
+            } else {
+                "of the classes"
+            };
             outcome.warnings.push(format!(
                 "the parts are up to {:.1} points of all images off their shares: {whose}",
                 size.gap * 100.0

@@ -57,11 +57,24 @@ pub fn lines(sparse: &Sparse, aims: &Aims, part: &[u8], bounds: &[f64], names: &
                 Share { rows, groups: tally.groups(c, s), effective, share }
             };
             let held = (0..n_parts).filter(|s| aims.training != Some(*s));
-            let worst = held.max_by(|a, b| tally.gap(c, *a).abs().total_cmp(&tally.gap(c, *b).abs())).unwrap_or(0);
+            let worst =
+                held.max_by(|a, b| tally.gap(c, *a).abs().total_cmp(&tally.gap(c, *b).abs())).unwrap_or(0);
             let (gap, bound) = (tally.gap(c, worst).abs(), bounds[c * n_parts + worst]);
             let name = names.get(c).cloned().unwrap_or_default();
-            let why = if aims.weights[c] > 0.0 { why(cells, sparse.rows[c], gap, bound, aims) } else { String::new() };
-            Line { name, rows: sparse.rows[c], groups: sparse.groups[c], parts: (0..n_parts).map(share).collect(), gap, bound, why }
+            let why = if aims.weights[c] > 0.0 {
+                why(cells, sparse.rows[c], gap, bound, aims)
+            } else {
+                String::new()
+            };
+            Line {
+                name,
+                rows: sparse.rows[c],
+                groups: sparse.groups[c],
+                parts: (0..n_parts).map(share).collect(),
+                gap,
+                bound,
+                why,
+            }
         })
         .collect()
 }
@@ -98,7 +111,12 @@ mod tests {
         let group_of: Vec<u32> = (0..20).map(|row| if row < 10 { 0 } else { row - 9 }).collect();
         let membership = Membership { starts: (0..=20).collect(), strata: vec![0; 20] };
         let sparse = Sparse::new(&group_of, 11, &membership, 1);
-        let aims = Aims { shares: vec![0.5, 0.5], training: Some(0), weights: vec![1.0; 2], required: vec![true, false] };
+        let aims = Aims {
+            shares: vec![0.5, 0.5],
+            training: Some(0),
+            weights: vec![1.0; 2],
+            required: vec![true, false],
+        };
         let part: Vec<u8> = (0..11).map(|g| u8::from(g > 0)).collect();
         let lines = lines(&sparse, &aims, &part, &[0.0; 4], &["x".into()]);
         assert!((lines[0].parts[0].effective - 1.0).abs() < 1e-9);

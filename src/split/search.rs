@@ -57,7 +57,9 @@ pub fn descend(tally: &mut Tally<'_>, order: &[u32], least: f64, goal: f64) {
                 .filter(|to| *to != from && tally.aims.shares[*to] > 0.0)
                 .map(|to| (tally.delta(group, to), to))
                 .min_by(|a, b| a.0.total_cmp(&b.0));
-            if let Some((delta, to)) = best && delta < -least {
+            if let Some((delta, to)) = best
+                && delta < -least
+            {
                 tally.shift(group, to);
                 moved += 1;
             }
@@ -105,10 +107,22 @@ impl<'t, 'a> Walk<'t, 'a> {
             return None;
         }
         let (starts, cells) = tally.sparse.by_stratum();
-        let strata = (0..tally.sparse.n_strata() as u32).filter(|c| tally.sparse.groups[*c as usize] > 1).collect();
+        let strata =
+            (0..tally.sparse.n_strata() as u32).filter(|c| tally.sparse.groups[*c as usize] > 1).collect();
         let cost = tally.cost();
         let groups = cells.into_iter().map(|cell| cell.stratum).collect();
-        Some(Self { tally, free, is_free, stream, starts, groups, strata, cost, best: cost, since: Vec::new() })
+        Some(Self {
+            tally,
+            free,
+            is_free,
+            stream,
+            starts,
+            groups,
+            strata,
+            cost,
+            best: cost,
+            since: Vec::new(),
+        })
     }
 
     /// The mean change of moves by lot, whether up or down.
@@ -211,7 +225,8 @@ impl<'t, 'a> Walk<'t, 'a> {
         }
         let n_parts = self.tally.aims.n_parts();
         let off = |tally: &Tally<'_>, c: u32| {
-            (0..n_parts).map(|s| tally.gap(c as usize, s).abs()).fold(0.0, f64::max) * tally.aims.weights[c as usize]
+            (0..n_parts).map(|s| tally.gap(c as usize, s).abs()).fold(0.0, f64::max)
+                * tally.aims.weights[c as usize]
         };
         let mut stratum = self.strata[self.stream.below(self.strata.len())];
         for _ in 0..2 {

@@ -48,7 +48,9 @@ pub fn strata(listing: &Listing, rows: &[u32], options: &Options) -> Result<Stra
     let mut columns: Vec<(Values, bool)> = Vec::new();
     let asked = |column: &Option<String>| match column {
         None => true,
-        Some(name) => matches!(Column::find(listing, name), Some(Column::Label)) || is_label_column(listing, name),
+        Some(name) => {
+            matches!(Column::find(listing, name), Some(Column::Label)) || is_label_column(listing, name)
+        }
     };
     let by_label = options.stratify.iter().any(asked);
     columns.push((label_values(listing, rows, by_label.then_some(options.bins), &mut said), by_label));
@@ -110,7 +112,8 @@ fn label_values(listing: &Listing, rows: &[u32], bins: Option<usize>, said: &mut
         }
     }
     ids.values_mut().zip(0..).for_each(|(id, n)| *id = n);
-    let mut membership = Membership { starts: Vec::with_capacity(rows.len() + 1), strata: Vec::with_capacity(rows.len()) };
+    let mut membership =
+        Membership { starts: Vec::with_capacity(rows.len() + 1), strata: Vec::with_capacity(rows.len()) };
     membership.starts.push(0);
     for row in rows {
         let labels = labels_of(&listing.entries[*row as usize].label);
@@ -144,7 +147,13 @@ fn numbers(texts: &[&str], bins: usize, name: &str, said: &mut Vec<String>) -> O
     }
     let parsed: Vec<Option<f64>> = texts
         .iter()
-        .map(|text| if text.is_empty() { Some(None) } else { text.parse::<f64>().ok().filter(|n| n.is_finite()).map(Some) })
+        .map(|text| {
+            if text.is_empty() {
+                Some(None)
+            } else {
+                text.parse::<f64>().ok().filter(|n| n.is_finite()).map(Some)
+            }
+        })
         .collect::<Option<_>>()?;
     let mut sorted: Vec<f64> = parsed.iter().flatten().copied().collect();
     sorted.sort_by(f64::total_cmp);
@@ -154,7 +163,8 @@ fn numbers(texts: &[&str], bins: usize, name: &str, said: &mut Vec<String>) -> O
         return None;
     }
     // A bin begins at the value of a quantile; equal values share a bin.
-    let mut borders: Vec<f64> = (1..bins).map(|k| sorted[k * sorted.len() / bins]).filter(|b| *b > sorted[0]).collect();
+    let mut borders: Vec<f64> =
+        (1..bins).map(|k| sorted[k * sorted.len() / bins]).filter(|b| *b > sorted[0]).collect();
     borders.dedup();
     let bin = |n: f64| borders.partition_point(|b| *b <= n);
     let mut ends: Vec<Option<(f64, f64)>> = vec![None; borders.len() + 1];
@@ -163,7 +173,8 @@ fn numbers(texts: &[&str], bins: usize, name: &str, said: &mut Vec<String>) -> O
         *end = Some(end.map_or((*n, *n), |(low, _)| (low, *n)));
     }
     said.push(format!("{name} is a number: cut into {} bins of about equal size (--bins)", ends.len()));
-    let names = ends.iter().map(|end| end.map_or(String::new(), |(low, high)| format!("{low} to {high}"))).collect();
+    let names =
+        ends.iter().map(|end| end.map_or(String::new(), |(low, high)| format!("{low} to {high}"))).collect();
     Some(Values { names, membership: singles(parsed.iter().map(|n| n.map(|n| bin(n) as u32))) })
 }
 

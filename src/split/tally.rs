@@ -34,7 +34,8 @@ impl Aims {
 
     /// Must `stratum` with so many groups be in `part`?
     pub fn needs(&self, stratum: usize, groups: u32, part: usize) -> bool {
-        self.required[stratum] && (groups as usize >= self.n_parts() || (self.training == Some(part) && groups > 0))
+        self.required[stratum]
+            && (groups as usize >= self.n_parts() || (self.training == Some(part) && groups > 0))
     }
 }
 

@@ -27,7 +27,8 @@ pub(super) fn of_groups(listing: &Listing, name: &str, job: &Job<'_>, round: &Ro
 
 /// The place of each text in the order of times; equal times have one place.
 fn ranks(name: &str, texts: &[&str]) -> Result<Vec<usize>> {
-    let numbers: Option<Vec<f64>> = texts.iter().map(|t| t.parse().ok().filter(|n: &f64| n.is_finite())).collect();
+    let numbers: Option<Vec<f64>> =
+        texts.iter().map(|t| t.parse().ok().filter(|n: &f64| n.is_finite())).collect();
     let mut order: Vec<usize> = (0..texts.len()).collect();
     match &numbers {
         Some(numbers) => order.sort_by(|a, b| numbers[*a].total_cmp(&numbers[*b])),
@@ -53,7 +54,8 @@ fn ranks(name: &str, texts: &[&str]) -> Result<Vec<usize>> {
 
 /// Does the text begin like a date whose order as text is its order in time?
 fn is_iso(text: &str) -> bool {
-    let digits = |from: usize, to: usize| text.get(from..to).is_some_and(|t| t.bytes().all(|b| b.is_ascii_digit()));
+    let digits =
+        |from: usize, to: usize| text.get(from..to).is_some_and(|t| t.bytes().all(|b| b.is_ascii_digit()));
     let separated = |at: usize| matches!(text.as_bytes().get(at), Some(b'-' | b'/' | b'.' | b':'));
     digits(0, 4) && (digits(4, 8) || (text.len() == 4) || (separated(4) && digits(5, 7)))
 }

@@ -15,7 +15,11 @@ pub fn torch(weights: &Weights) -> String {
     text.push_str("import torch\n\n");
     let _ = writeln!(text, "classes = {}", names(weights));
     if weights.is_multi_label {
-        let _ = writeln!(text, "pos_weight = torch.tensor({}, dtype=torch.float32)", list(weights, |c| c.pos_weight));
+        let _ = writeln!(
+            text,
+            "pos_weight = torch.tensor({}, dtype=torch.float32)",
+            list(weights, |c| c.pos_weight)
+        );
         text.push_str("criterion = torch.nn.BCEWithLogitsLoss(pos_weight=pos_weight)\n");
     } else {
         let _ = writeln!(text, "weight = torch.tensor({}, dtype=torch.float32)", list(weights, |c| c.weight));

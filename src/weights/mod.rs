@@ -109,7 +109,11 @@ pub fn weigh(listing: &Listing, training: Option<&str>, options: &Options) -> Re
         return Err(Error::Usage(format!("there are no images with labels to count{part}")));
     }
     let tally = Tally::of(listing, &rows);
-    let mut classes: Vec<Class> = listing.classes.iter().zip(order::natural(&listing.classes)).enumerate()
+    let mut classes: Vec<Class> = listing
+        .classes
+        .iter()
+        .zip(order::natural(&listing.classes))
+        .enumerate()
         .map(|(index, (name, timm_index))| Class {
             name: name.clone(),
             index,
@@ -125,8 +129,10 @@ pub fn weigh(listing: &Listing, training: Option<&str>, options: &Options) -> Re
         Count::Groups if tally.is_multi_label => tally.n_groups as f64,
         Count::Groups => tally.groups.iter().sum::<u64>() as f64,
     };
-    let counts: Vec<f64> =
-        classes.iter().map(|c| if options.count == Count::Images { c.images } else { c.groups } as f64).collect();
+    let counts: Vec<f64> = classes
+        .iter()
+        .map(|c| if options.count == Count::Images { c.images } else { c.groups } as f64)
+        .collect();
     let weights = by_formula(&counts, all, options)?;
     for ((class, weight), count) in classes.iter_mut().zip(weights).zip(&counts) {
         class.weight = weight;
@@ -182,7 +188,9 @@ fn geometric(beta: f64, n: u64) -> f64 {
 fn scale(weights: &mut [f64], counts: &[f64], cap: Option<f64>) -> Result<()> {
     let cap = cap.unwrap_or(f64::INFINITY);
     if cap < 1.0 {
-        return Err(Error::Usage(format!("--cap {cap}: the mean is 1, so a cap is at least 1 (or --normalize none)")));
+        return Err(Error::Usage(format!(
+            "--cap {cap}: the mean is 1, so a cap is at least 1 (or --normalize none)"
+        )));
     }
     let total: f64 = counts.iter().sum();
     // Once capped always capped: what is left only grows.
@@ -194,7 +202,8 @@ fn scale(weights: &mut [f64], counts: &[f64], cap: Option<f64>) -> Result<()> {
         let room = total - sum(true, &|c| counts[c] * cap);
         let mass = sum(false, &|c| counts[c] * weights[c]);
         let factor = if mass > 0.0 { room / mass } else { 0.0 };
-        let over: Vec<usize> = (0..weights.len()).filter(|c| !capped[*c] && weights[*c] * factor > cap).collect();
+        let over: Vec<usize> =
+            (0..weights.len()).filter(|c| !capped[*c] && weights[*c] * factor > cap).collect();
         if over.is_empty() {
             for (weight, is_capped) in weights.iter_mut().zip(&capped) {
                 *weight = if *is_capped { cap } else { *weight * factor };
@@ -252,7 +261,13 @@ impl<'a> Tally<'a> {
     }
 
     /// What each row weighs for a sampler: the mean of its classes; where groups count, a group's images share its weight.
-    fn sampler(&self, listing: &Listing, rows: &[usize], classes: &[Class], count: Count) -> Vec<(usize, f64)> {
+    fn sampler(
+        &self,
+        listing: &Listing,
+        rows: &[usize],
+        classes: &[Class],
+        count: Count,
+    ) -> Vec<(usize, f64)> {
         let weight = |row: usize| {
             let entry = &listing.entries[row];
             let of = |label: &str| {
@@ -263,7 +278,8 @@ impl<'a> Tally<'a> {
                 };
                 Some(classes[class].weight / shared as f64)
             };
-            let (sum, n) = labels_of(&entry.label).filter_map(of).fold((0.0, 0.0), |(s, n), w| (s + w, n + 1.0));
+            let (sum, n) =
+                labels_of(&entry.label).filter_map(of).fold((0.0, 0.0), |(s, n), w| (s + w, n + 1.0));
             if n > 0.0 { sum / n } else { 0.0 }
         };
         let mut weights: Vec<(usize, f64)> = rows.iter().map(|row| (*row, weight(*row))).collect();

@@ -50,7 +50,8 @@ mod tests {
 
     #[test]
     fn numbers_in_names_are_numbers() {
-        let names: Vec<String> = ["Zebra", "apple", "class_1", "class_10", "class_2"].map(str::to_owned).into();
+        let names: Vec<String> =
+            ["Zebra", "apple", "class_1", "class_10", "class_2"].map(str::to_owned).into();
         assert_eq!(natural(&names), [4, 0, 1, 3, 2]);
         let plain: Vec<String> = ["hat", "pants", "shoes"].map(str::to_owned).into();
         assert_eq!(natural(&plain), [0, 1, 2]);

@@ -139,6 +139,16 @@ pub fn png(width: u32, height: u32, seed: u32) -> Vec<u8> {
     encoded(width, height, seed, Encoding::Png)
 }
 
+/// Noise as a PNG: 3 bytes a pixel, whatever compresses it.
+pub fn noise_png(width: u32, height: u32) -> Vec<u8> {
+    let data =
+        (0..width * height * 3).map(|i| (i.wrapping_mul(2_654_435_761) >> 13 ^ i.wrapping_mul(40_503)) as u8);
+    let mut bytes = Vec::new();
+    Encoder::default().encode(&Rgb8::new(width, height, data.collect()), Encoding::Png, &mut bytes).unwrap();
+    assert!(bytes.len() > (width * height) as usize);
+    bytes
+}
+
 fn encoded(width: u32, height: u32, seed: u32, encoding: Encoding) -> Vec<u8> {
     let mut bytes = Vec::new();
     Encoder::default().encode(&picture(width, height, seed), encoding, &mut bytes).unwrap();

@@ -4,7 +4,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Stdio;
 use std::time::Duration;
 
-use crate::env::{Env, jpeg, png};
+use crate::env::{Env, jpeg, noise_png, png};
 use imgprep::out::TEMP_PREFIX;
 
 /// A set with good and bad files in two classes.
@@ -111,7 +111,10 @@ fn an_interrupt_ends_orderly_with_130_and_the_same_command_continues() {
     let pid = rustix::process::Pid::from_raw(child.id() as i32).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130));
-    assert!(!env.path("out/manifest.prep.json").exists(), "an unfinished workspace does not claim to be whole");
+    assert!(
+        !env.path("out/manifest.prep.json").exists(),
+        "an unfinished workspace does not claim to be whole"
+    );
     std::fs::remove_file(env.path("in/scab/000-rehearse-hang.jpg")).unwrap();
     env.ok(&["shrink", "in", "-o", "out", "--short-edge", "100"]);
     assert_eq!(env.rows("out/manifest.csv").len(), 32);
@@ -121,15 +124,12 @@ fn an_interrupt_ends_orderly_with_130_and_the_same_command_continues() {
 fn a_full_disk_stops_with_a_sentence_and_the_same_command_continues() {
     let env = Env::new();
     set(&env, 30);
-    env.write("in/rust/large.png", &png(1200, 900, 7));
+    env.write("in/rust/large.png", &noise_png(1200, 900));
     // A file size limit fails writes as a full disk does, without a file system of its own; 40 kB stops the large one.
     let prep = env!("CARGO_BIN_EXE_prep");
     let script = format!("ulimit -f 40; exec {prep} shrink in -o out --short-edge 900 --format png");
-    let output = std::process::Command::new("bash")
-        .args(["-c", &script])
-        .current_dir(env.path(""))
-        .output()
-        .unwrap();
+    let output =
+        std::process::Command::new("bash").args(["-c", &script]).current_dir(env.path("")).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(said.contains("writing a copy") || said.contains("File too large"), "{said}");

@@ -44,7 +44,8 @@ fn layer_of(room: &str) -> Option<usize> {
 
 /// Rooms named by `crate::room` or by `use crate::{room, …}` in code (comments are no use of a room).
 fn rooms_used(text: &str) -> Vec<String> {
-    let code: String = text.lines().filter(|l| !l.trim_start().starts_with("//")).map(|l| format!("{l}\n")).collect();
+    let code: String =
+        text.lines().filter(|l| !l.trim_start().starts_with("//")).map(|l| format!("{l}\n")).collect();
     let mut rooms = Vec::new();
     for part in code.split("crate::").skip(1) {
         let names: Vec<&str> = match part.strip_prefix('{') {
@@ -52,8 +53,7 @@ fn rooms_used(text: &str) -> Vec<String> {
             None => vec![part],
         };
         for name in names {
-            let name: String =
-                name.trim().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+            let name: String = name.trim().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
             if !name.is_empty() {
                 rooms.push(name);
             }

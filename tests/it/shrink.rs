@@ -39,7 +39,8 @@ fn every_image_has_one_small_copy_and_the_sources_are_untouched() {
 fn it_works_typed_inside_the_folder() {
     let env = Env::new();
     env.write("photos/x/a.jpg", &jpeg(640, 480, 1));
-    let output = env.command(&["shrink", "--short-edge", "128"]).current_dir(env.path("photos")).output().unwrap();
+    let output =
+        env.command(&["shrink", "--short-edge", "128"]).current_dir(env.path("photos")).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(env.path("photos-128/images/x/a.jpg").is_file());
     assert_eq!(env.tree("photos").len(), 1, "nothing is put among the sources");
@@ -129,7 +130,8 @@ fn a_file_that_takes_too_long_costs_one_row() {
     env.write("in/a/rehearse-hang.jpg", &jpeg(160, 120, 9));
     env.ok(&["shrink", "in", "-o", "out", "--max-seconds", "1"]);
     let rows = env.rows("out/manifest.csv");
-    let late: Vec<&str> = rows.iter().filter(|r| r["fault"].starts_with("timeout")).map(|r| r["src"].as_str()).collect();
+    let late: Vec<&str> =
+        rows.iter().filter(|r| r["fault"].starts_with("timeout")).map(|r| r["src"].as_str()).collect();
     assert_eq!(late, ["a/rehearse-hang.jpg"]);
     assert_eq!(rows.iter().filter(|r| r["status"] == "ok").count(), 6);
 }
@@ -157,7 +159,11 @@ fn a_clean_jpeg_within_the_target_is_not_encoded_again() {
     env.write("in/a/clean.jpg", &clean);
     env.ok(&["shrink", "in", "-o", "out"]);
     let copy = std::fs::read(env.path("out/images/a/clean.jpg")).unwrap();
-    assert_eq!(decoded(&env.path("out/images/a/clean.jpg")), decoded(&env.path("in/a/clean.jpg")), "lossless");
+    assert_eq!(
+        decoded(&env.path("out/images/a/clean.jpg")),
+        decoded(&env.path("in/a/clean.jpg")),
+        "lossless"
+    );
     assert!(copy.len() <= clean.len());
     assert!(env.rows("out/manifest.csv")[0]["notes"].contains("copied"));
 }
@@ -184,7 +190,10 @@ fn a_second_run_does_nothing_a_changed_file_only_itself_and_other_options_everyt
     assert_eq!(second.len(), first.len());
     assert_ne!(second[2], first[2]);
     assert_eq!(second[3], first[3]);
-    assert_eq!(made(&env.ok(&["shrink", "in", "-o", "out", "--short-edge", "80", "--format", "png", "--json"])), 6);
+    assert_eq!(
+        made(&env.ok(&["shrink", "in", "-o", "out", "--short-edge", "80", "--format", "png", "--json"])),
+        6
+    );
     let names: Vec<String> = env.tree("out/images").into_iter().map(|(name, _)| name).collect();
     assert_eq!(names, ["a/0.png", "a/1.png", "a/2.png", "a/3.png", "a/4.png"], "the old copies are gone");
     std::fs::remove_file(env.path("in/a/0.jpg")).unwrap();

@@ -140,11 +140,27 @@ fn junk_and_hidden_files_are_counted_and_never_classes() {
     ];
     let dir = tree(&names);
     let listing = list(dir.path());
-    assert_eq!(paths(&listing), ["cat/1.jpg"]);
+    let (rows, usable): (Vec<_>, Vec<_>) = listing.entries.iter().partition(|e| e.fault.is_some());
+    assert_eq!(usable.iter().map(|e| e.path.as_str()).collect::<Vec<_>>(), ["cat/1.jpg"]);
+    let junk = ["cat/.DS_Store", "cat/._1.jpg", "cat/Thumbs.db", "cat/desktop.ini"];
+    assert_eq!(rows.iter().map(|e| e.path.as_str()).collect::<Vec<_>>(), junk);
+    assert!(rows.iter().all(|e| e.label.is_empty()));
     assert_eq!((listing.ignored.junk, listing.ignored.hidden), (8, 3));
     assert_eq!(listing.classes, ["cat"]);
     let hidden = list_with(dir.path(), |o| o.hidden = true);
-    assert_eq!(paths(&hidden), [".hid/2.jpg", "cat/.x.jpg", "cat/1.jpg"]);
+    let usable: Vec<_> =
+        hidden.entries.iter().filter(|e| e.fault.is_none()).map(|e| e.path.as_str()).collect();
+    assert_eq!(usable, [".hid/2.jpg", "cat/.x.jpg", "cat/1.jpg"]);
+}
+
+#[test]
+fn a_picture_called_a_text_file_is_a_row() {
+    let dir = tree(&["cat/1.jpg"]);
+    put(dir.path(), "cat/2.txt", b"\xff\xd8\xff\xe0 a JPEG by its first bytes");
+    put(dir.path(), "cat/3.txt", b"0 0.5 0.5 0.1 0.1\n");
+    let listing = list(dir.path());
+    assert_eq!(paths(&listing), ["cat/1.jpg", "cat/2.txt"]);
+    assert_eq!(listing.ignored.sidecars["txt"], 1);
 }
 
 #[test]

@@ -134,7 +134,11 @@ fn more_data_moves_few_groups_and_none_with_keep() {
     let ran = env.ok(&split("t.csv", &[]));
     assert!(ran.stderr.contains("as few groups as possible move"), "{}", ran.stderr);
     let after = parts_of_groups(&env.rows("t.manifest.csv"), "plant_id", "split");
-    assert!(after.len() > before.len() && moved(&before, &after) * 20 <= before.len(), "{}", moved(&before, &after));
+    assert!(
+        after.len() > before.len() && moved(&before, &after) * 20 <= before.len(),
+        "{}",
+        moved(&before, &after)
+    );
     let rows = env.rows("t.manifest.csv");
     assert!((share(&rows, "class1", "val") - 0.2).abs() < 0.01);
     env.ok(&split("t.csv", &["--keep", "old.csv", "-o", "kept.csv"]));
@@ -149,7 +153,13 @@ fn more_data_moves_few_groups_and_none_with_keep() {
 fn hash_looks_at_the_group_alone() {
     let env = Env::new();
     let all = Rows::plants(300, 2);
-    let some = Rows(all.0.iter().filter(|(path, ..)| !path.ends_with("3.jpg") && path.as_str() < "p00200").cloned().collect());
+    let some = Rows(
+        all.0
+            .iter()
+            .filter(|(path, ..)| !path.ends_with("3.jpg") && path.as_str() < "p00200")
+            .cloned()
+            .collect(),
+    );
     env.write("all.csv", &all.csv());
     env.write("some.csv", &some.csv());
     for table in ["all.csv", "some.csv"] {
@@ -227,15 +237,31 @@ fn time_runs_from_train_to_test() {
     let env = Env::new();
     let mut text = String::from("path,label,plant_id,taken\n");
     for at in 0..100 {
-        let day = if at == 50 { String::new() } else { format!("2024-{:02}-{:02}", 1 + at / 28, 1 + at % 28) };
+        let day =
+            if at == 50 { String::new() } else { format!("2024-{:02}-{:02}", 1 + at / 28, 1 + at % 28) };
         let _ = writeln!(text, "{:02}.jpg,c{},P{},{day}", 99 - at, at % 3, at / 4);
     }
     env.write("t.csv", text.as_bytes());
-    let ran = env.ok(&["split", "t.csv", "--no-files", "--time", "taken", "--group-by", "plant_id", "--ratio", "6,2,2"]);
+    let ran = env.ok(&[
+        "split",
+        "t.csv",
+        "--no-files",
+        "--time",
+        "taken",
+        "--group-by",
+        "plant_id",
+        "--ratio",
+        "6,2,2",
+    ]);
     assert!(ran.stdout.contains("1  without a time"), "{}", ran.stdout);
     let rows = env.rows("t.manifest.csv");
-    parts_of_groups(&rows.iter().filter(|r| !r["split"].is_empty()).cloned().collect::<Vec<_>>(), "plant_id", "split");
-    let days = |part: &'static str| rows.iter().filter(move |r| r["split"] == part).map(|r| r["taken"].as_str());
+    parts_of_groups(
+        &rows.iter().filter(|r| !r["split"].is_empty()).cloned().collect::<Vec<_>>(),
+        "plant_id",
+        "split",
+    );
+    let days =
+        |part: &'static str| rows.iter().filter(move |r| r["split"] == part).map(|r| r["taken"].as_str());
     assert!(days("train").max() < days("val").min() && days("val").max() < days("test").min());
     assert!((15..=25).contains(&days("test").count()));
     env.write("t.csv", text.replace("2024-01-01", "1.1.2024").as_bytes());
@@ -245,10 +271,15 @@ fn time_runs_from_train_to_test() {
 #[test]
 fn groups_come_from_folders_and_patterns_too() {
     let env = Env::new();
-    for (at, name) in ["a/x/P1_0.jpg", "a/x/P1_1.jpg", "a/y/P2_0.jpg", "b/y/P2_1.jpg", "b/z/P3_0.jpg", "b/z/odd.jpg"].iter().enumerate() {
+    for (at, name) in
+        ["a/x/P1_0.jpg", "a/x/P1_1.jpg", "a/y/P2_0.jpg", "b/y/P2_1.jpg", "b/z/P3_0.jpg", "b/z/odd.jpg"]
+            .iter()
+            .enumerate()
+    {
         env.write(format!("in/{name}"), &jpeg(32, 24, at as u32));
     }
-    let ran = env.ok(&["split", "in", "--group-regex", r"(?<plant>P\d)_", "--group-by", "plant", "--ratio", "1,1"]);
+    let ran =
+        env.ok(&["split", "in", "--group-regex", r"(?<plant>P\d)_", "--group-by", "plant", "--ratio", "1,1"]);
     assert!(ran.stderr.contains("1 images have no `plant`"), "{}", ran.stderr);
     let groups: Vec<String> = env.rows("in/manifest.csv").into_iter().map(|r| r["group"].clone()).collect();
     assert_eq!(groups, ["P1", "P1", "P2", "P2", "P3", ""]);
@@ -293,7 +324,8 @@ fn several_labels_and_several_columns_are_spread() {
     assert!(ran.stderr.contains("age is a number: cut into 4 bins"), "{}", ran.stderr);
     let document: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
     let round = &document["rounds"][0];
-    let classes: Vec<&str> = round["classes"].as_array().unwrap().iter().map(|c| c["name"].as_str().unwrap()).collect();
+    let classes: Vec<&str> =
+        round["classes"].as_array().unwrap().iter().map(|c| c["name"].as_str().unwrap()).collect();
     assert_eq!(classes, ["mildew", "rust", "scab"]);
     let others = round["others"].as_array().unwrap();
     assert!(others.iter().any(|o| o["name"] == "site=s1"));
@@ -311,10 +343,12 @@ fn a_plain_folder_gets_two_files_and_new_images_find_their_place() {
     }
     let before = env.tree("in");
     env.ok(&["split", "in", "--stratify"]);
-    let new: Vec<String> = env.tree("in").into_iter().map(|f| f.0).filter(|n| !before.iter().any(|b| b.0 == *n)).collect();
+    let new: Vec<String> =
+        env.tree("in").into_iter().map(|f| f.0).filter(|n| !before.iter().any(|b| b.0 == *n)).collect();
     assert_eq!(new, ["manifest.csv", "manifest.prep.json"]);
     assert!(env.tree("in").iter().filter(|f| !f.0.starts_with("manifest")).eq(before.iter()));
-    let old: BTreeMap<String, String> = env.rows("in/manifest.csv").into_iter().map(|r| (r["path"].clone(), r["split"].clone())).collect();
+    let old: BTreeMap<String, String> =
+        env.rows("in/manifest.csv").into_iter().map(|r| (r["path"].clone(), r["split"].clone())).collect();
     for at in 40..44_u32 {
         env.write(format!("in/rust/{at:02}.jpg"), &jpeg(32, 24, at));
     }
@@ -323,7 +357,8 @@ fn a_plain_folder_gets_two_files_and_new_images_find_their_place() {
     assert!(ran.stdout.contains("1 rows of the earlier manifest have no image"), "{}", ran.stdout);
     let rows = env.rows("in/manifest.csv");
     assert_eq!(rows.len(), 43);
-    assert!(rows.iter().all(|r| r["label"] == ["rust", "scab"][usize::from(r["path"].starts_with("scab"))] && !r["split"].is_empty()));
+    assert!(rows.iter().all(|r| r["label"] == ["rust", "scab"][usize::from(r["path"].starts_with("scab"))]
+        && !r["split"].is_empty()));
     let moved = rows.iter().filter(|r| old.get(&r["path"]).is_some_and(|part| *part != r["split"])).count();
     assert!(moved <= 2, "{moved} of 40 moved");
 }
@@ -336,7 +371,9 @@ fn corrected_labels_are_seen_and_edits_of_the_manifest_too() {
     }
     let table = |odd: &str| {
         let mut text = String::from("image,kind\n");
-        (0..12).for_each(|at| _ = writeln!(text, "{at:02}.jpg,{}", if at == 5 { odd } else { ["a", "b"][at % 2] }));
+        (0..12).for_each(|at| {
+            _ = writeln!(text, "{at:02}.jpg,{}", if at == 5 { odd } else { ["a", "b"][at % 2] })
+        });
         text
     };
     env.write("in/labels.csv", table("B").as_bytes());
@@ -357,7 +394,11 @@ fn the_users_columns_and_rows_are_kept() {
     env.write("t.csv", b"path,label,group,hash,comment\nb.jpg,x,g1,mine,\"say \"\"hi\"\"\"\na.jpg,y,g1,,\na.jpg,z,g1,,\nc.jpg,,g2,,\nd.jpg,x,g3,,\ne.jpg,y,g4,,\n");
     let ran = env.ok(&["split", "t.csv", "--no-files", "--stratify", "--group-by", "comment"]);
     assert!(ran.stderr.contains("your columns keep their names"), "{}", ran.stderr);
-    assert!(ran.stdout.contains("1  with rows that disagree") && ran.stdout.contains("1  without a label"), "{}", ran.stdout);
+    assert!(
+        ran.stdout.contains("1  with rows that disagree") && ran.stdout.contains("1  without a label"),
+        "{}",
+        ran.stdout
+    );
     let rows = env.rows("t.manifest.csv");
     assert_eq!(rows.len(), 5, "one row an image, none is lost");
     assert_eq!((rows[1]["comment"].as_str(), rows[1]["hash"].as_str()), ("say \"hi\"", "mine"));
@@ -405,16 +446,26 @@ fn forgotten_groups_are_warned_of() {
 fn messy_clothing_is_split_as_one_hopes() {
     let Some(tar) = crate::env::shared("corpus/data/messy_clothing.tar") else { return };
     let env = Env::new();
-    let done = std::process::Command::new("tar").arg("-xf").arg(tar).arg("-C").arg(env.path("")).status().unwrap();
+    let done =
+        std::process::Command::new("tar").arg("-xf").arg(tar).arg("-C").arg(env.path("")).status().unwrap();
     assert!(done.success());
     let inside = env.path("messy_clothing");
     let run = |args: &[&str]| crate::env::Ran::of(&env.command(args).current_dir(&inside).output().unwrap());
     let ran = run(&["split", "--stratify", "--group-by", "plant_id"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    for sentence in ["3  named by the table, not on disk", "with rows that disagree", "2  without a label", "not named by the table"] {
+    for sentence in [
+        "3  named by the table, not on disk",
+        "with rows that disagree",
+        "2  without a label",
+        "not named by the table",
+    ] {
         assert!(ran.stdout.contains(sentence), "{sentence}: {}", ran.stdout);
     }
-    assert!(ran.stderr.contains("3 images have no `plant_id`") && ran.stderr.contains("SHOES"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("3 images have no `plant_id`") && ran.stderr.contains("SHOES"),
+        "{}",
+        ran.stderr
+    );
     let rows = env.rows(Path::new("messy_clothing/manifest.csv"));
     let told: Vec<_> = rows.iter().filter(|r| !r["split"].is_empty()).cloned().collect();
     assert!(told.len() > 490, "{}", told.len());

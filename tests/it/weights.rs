@@ -2,14 +2,20 @@
 
 use crate::env::Env;
 
-const TABLE: &[u8] = b"path,label,split,plant\na.jpg,class_10,train,P1\nb.jpg,class_10,train,P1\nc.jpg,class_10,train,P2\n\
+const TABLE: &[u8] =
+    b"path,label,split,plant\na.jpg,class_10,train,P1\nb.jpg,class_10,train,P1\nc.jpg,class_10,train,P2\n\
     d.jpg,class_2,train,P3\ne.jpg,class_2,val,P4\nf.jpg,class_1,val,P5\ng.jpg,,train,P6\n";
 
 fn classes(document: &str) -> Vec<(String, u64, u64, f64)> {
     let document: serde_json::Value = serde_json::from_str(document).unwrap();
     let class = |c: &serde_json::Value| {
         let number = |key: &str| c[key].as_u64().unwrap();
-        (c["name"].as_str().unwrap().to_owned(), number("index"), number("images"), c["weight"].as_f64().unwrap())
+        (
+            c["name"].as_str().unwrap().to_owned(),
+            number("index"),
+            number("images"),
+            c["weight"].as_f64().unwrap(),
+        )
     };
     document["classes"].as_array().unwrap().iter().map(class).collect()
 }
@@ -21,7 +27,8 @@ fn only_training_rows_count_and_every_weight_has_a_name_and_an_index() {
     let ran = env.ok(&["weights", "t.csv", "--no-files", "--json"]);
     // scikit-learn: 4 rows, 2 classes that have any.
     let wanted = [("class_1", 0, 0, 0.0), ("class_10", 1, 3, 4.0 / 6.0), ("class_2", 2, 1, 2.0)];
-    let wanted: Vec<_> = wanted.iter().map(|(name, index, n, w)| ((*name).to_owned(), *index, *n, *w)).collect();
+    let wanted: Vec<_> =
+        wanted.iter().map(|(name, index, n, w)| ((*name).to_owned(), *index, *n, *w)).collect();
     assert_eq!(classes(&ran.stdout), wanted);
     assert!(ran.stderr.contains("weight 0: class_1"), "{}", ran.stderr);
     assert!(ran.stderr.contains("timm numbers 2 of 3 classes otherwise"), "{}", ran.stderr);
@@ -45,13 +52,18 @@ fn code_is_ready_to_paste() {
     assert!(emit("keras").contains("    2: 2.0,  # \"class_2\""));
     let sklearn = emit("sklearn");
     assert!(sklearn.contains("\"class_2\": 2.0") && !sklearn.contains("class_1\":"), "{sklearn}");
-    assert!(emit("csv").starts_with("class,index,timm_index,images,groups,weight,pos_weight\nclass_1,0,0,0,0,0.0,0.0\nclass_10,1,2,3,3,"));
+    assert!(emit("csv").starts_with(
+        "class,index,timm_index,images,groups,weight,pos_weight\nclass_1,0,0,0,0,0.0,0.0\nclass_10,1,2,3,3,"
+    ));
 }
 
 #[test]
 fn groups_can_count_and_share_their_weight() {
     let env = Env::new();
-    env.write("t.csv", b"path,label,group\na.jpg,x,g1\nb.jpg,x,g1\nc.jpg,x,g1\nd.jpg,x,g2\ne.jpg,y,g3\nf.jpg,y,\n");
+    env.write(
+        "t.csv",
+        b"path,label,group\na.jpg,x,g1\nb.jpg,x,g1\nc.jpg,x,g1\nd.jpg,x,g2\ne.jpg,y,g3\nf.jpg,y,\n",
+    );
     let ran = env.ok(&["weights", "t.csv", "--no-files", "--count", "groups", "--json"]);
     assert!(classes(&ran.stdout).iter().all(|c| c.3 == 1.0), "two groups each: {}", ran.stdout);
     env.ok(&["weights", "t.csv", "--no-files", "--count", "groups", "--per-row", "rows.csv"]);
@@ -68,7 +80,11 @@ fn several_labels_have_positive_weights() {
     let env = Env::new();
     env.write("t.csv", b"path,label\na.jpg,x|y\nb.jpg,x\nc.jpg,x|y\nd.jpg,y|z\n");
     let ran = env.ok(&["weights", "t.csv", "--no-files", "--emit", "torch"]);
-    assert!(ran.stdout.contains("pos_weight = torch.tensor([0.3333333333333333, 0.3333333333333333, 3.0]"), "{}", ran.stdout);
+    assert!(
+        ran.stdout.contains("pos_weight = torch.tensor([0.3333333333333333, 0.3333333333333333, 3.0]"),
+        "{}",
+        ran.stdout
+    );
 }
 
 #[test]

@@ -38,7 +38,11 @@ pub fn text(outcome: &Outcome<'_>, ending: &Ending<'_>, whole: bool) -> String {
         let by: Vec<String> = outcome.sources.iter().map(|(name, ..)| shown(name).to_string()).collect();
         text.push_str(&format!(" in {} groups by {}", n(outcome.n_groups), by.join(" and ")));
         if outcome.largest.0 > 1 {
-            text.push_str(&format!("; the largest, {}, has {}", shown(&outcome.largest.1), n(outcome.largest.0)));
+            text.push_str(&format!(
+                "; the largest, {}, has {}",
+                shown(&outcome.largest.1),
+                n(outcome.largest.0)
+            ));
         }
         if outcome.n_mixed > 0 {
             text.push_str(&format!("; {} hold several classes", n(outcome.n_mixed)));
@@ -51,7 +55,11 @@ pub fn text(outcome: &Outcome<'_>, ending: &Ending<'_>, whole: bool) -> String {
     }
     text.push('\n');
     if let Some((sets, first)) = &outcome.conflicts {
-        text.push_str(&format!("{} sets of equal files have different labels, one with {}\n", n(*sets), shown(first)));
+        text.push_str(&format!(
+            "{} sets of equal files have different labels, one with {}\n",
+            n(*sets),
+            shown(first)
+        ));
     }
     if let Some((moved, all)) = outcome.moved {
         text.push_str(&format!("{} of {} groups that had a part moved\n", n(moved), n(all)));
@@ -70,7 +78,10 @@ pub fn text(outcome: &Outcome<'_>, ending: &Ending<'_>, whole: bool) -> String {
         text.push_str(&columns(&rows, &[true, false, false]));
     }
     if ending.gone > 0 {
-        text.push_str(&format!("{} rows of the earlier manifest have no image any more and are gone\n", ending.gone));
+        text.push_str(&format!(
+            "{} rows of the earlier manifest have no image any more and are gone\n",
+            ending.gone
+        ));
     }
     if ending.dry_run {
         text.push_str(&format!("Would write {}\n", shown(ending.manifest)));
@@ -123,7 +134,9 @@ fn table(report: &Report, groups: bool, whole: bool) -> String {
     if hidden > 0 {
         text.push_str(&format!("  and {hidden} that are nearer (-v shows all)\n"));
     }
-    if let Some(worst) = report.classes.iter().max_by(|a, b| a.gap.total_cmp(&b.gap)).filter(|_| report.classes.len() > 1) {
+    if let Some(worst) =
+        report.classes.iter().max_by(|a, b| a.gap.total_cmp(&b.gap)).filter(|_| report.classes.len() > 1)
+    {
         let why = if worst.why.is_empty() { String::new() } else { format!(" ({})", worst.why) };
         text.push_str(&format!(
             "mean off by {:.2} points, at best {:.2}; most: {} by {:.2}{why}\n",
