@@ -18,9 +18,9 @@ use crate::error::{Error, Result};
 use crate::home::{self, Home};
 use crate::manifest::Row;
 use crate::names::shown;
-use crate::source::{Kind, Listing};
 use crate::out::link::Link;
 use crate::out::place;
+use crate::source::{Kind, Listing};
 use crate::split::export::{self, Form};
 use crate::split::{self, Earlier, Method, Options, Outcome, Part, Pattern, Place, lot, options};
 
@@ -161,7 +161,13 @@ impl Args {
     }
 
     /// Writes the exports, and gives their folder.
-    fn write_exports(&self, listing: &Listing, options: &Options, outcome: &Outcome<'_>, terminal: &Terminal) -> Result<Option<PathBuf>> {
+    fn write_exports(
+        &self,
+        listing: &Listing,
+        options: &Options,
+        outcome: &Outcome<'_>,
+        terminal: &Terminal,
+    ) -> Result<Option<PathBuf>> {
         let forms = self.forms();
         if forms.is_empty() {
             return Ok(None);

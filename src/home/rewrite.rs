@@ -49,7 +49,8 @@ impl Home {
         let mut unmet = Unmet::new(self);
         let mut row = Row::default();
         for (at, entry) in listing.entries.iter().enumerate() {
-            unmet.before(&entry.path, |mut row, of| write(&mut writer, &mut counts, &mut row, of, &prefix))?;
+            unmet
+                .before(&entry.path, |mut row, of| write(&mut writer, &mut counts, &mut row, of, &prefix))?;
             base.fill(&mut row, listing, at)?;
             change(at, &mut row);
             write(&mut writer, &mut counts, &mut row, entry.row, &prefix)?;

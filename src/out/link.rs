@@ -43,7 +43,10 @@ pub fn link(how: Link, source: &Path, target: &Path) -> Result<()> {
         }
     };
     outcome.map_err(|e| match e.kind() {
-        io::ErrorKind::CrossesDevices | io::ErrorKind::Unsupported | io::ErrorKind::TooManyLinks | io::ErrorKind::PermissionDenied => {
+        io::ErrorKind::CrossesDevices
+        | io::ErrorKind::Unsupported
+        | io::ErrorKind::TooManyLinks
+        | io::ErrorKind::PermissionDenied => {
             let reason = crate::error::io_reason(&e);
             Error::Outputs(format!(
                 "{}: no such link can be made here ({reason}); try --link copy or --link sym",

@@ -156,7 +156,8 @@ impl Export<'_> {
             }
             let trains = place.part.is_none() || self.part(place) == training;
             for fold in (0..self.options.folds.unwrap_or(0)).filter(|_| trains) {
-                let part = if place.fold.is_some_and(|own| usize::from(own) == fold) { "val" } else { "train" };
+                let part =
+                    if place.fold.is_some_and(|own| usize::from(own) == fold) { "val" } else { "train" };
                 add(format!("fold{fold}.{part}.txt"), path);
             }
         }

@@ -26,9 +26,13 @@ pub struct Keys<'a> {
 
 impl<'a> Keys<'a> {
     /// Keys from the text of each row; rows without text have none.
-    pub fn new<T: Into<Cow<'a, str>>>(name: impl Into<String>, texts: impl Iterator<Item = Option<T>>) -> Self {
+    pub fn new<T: Into<Cow<'a, str>>>(
+        name: impl Into<String>,
+        texts: impl Iterator<Item = Option<T>>,
+    ) -> Self {
         let mut ids: HashMap<Cow<'a, str>, u32> = HashMap::new();
-        let mut keys = Self { name: name.into(), of: Vec::with_capacity(texts.size_hint().0), texts: Vec::new() };
+        let mut keys =
+            Self { name: name.into(), of: Vec::with_capacity(texts.size_hint().0), texts: Vec::new() };
         for text in texts {
             let Some(text) = text.map(Into::into).filter(|t| !t.is_empty()) else {
                 keys.of.push(NONE);
@@ -157,7 +161,8 @@ pub struct Groups {
 impl Groups {
     /// Joins rows that share a key of any source, and the pairs (of near duplicates, say).
     pub fn join(n_rows: usize, sources: &[Keys<'_>], pairs: &[(u32, u32)]) -> Self {
-        let mut parent: Vec<u32> = if sources.is_empty() && pairs.is_empty() { Vec::new() } else { (0..n_rows as u32).collect() };
+        let mut parent: Vec<u32> =
+            if sources.is_empty() && pairs.is_empty() { Vec::new() } else { (0..n_rows as u32).collect() };
         for keys in sources {
             let mut first = vec![NONE; keys.texts.len()];
             for (row, key) in keys.of.iter().enumerate().filter(|(_, key)| **key != NONE) {

@@ -90,7 +90,8 @@ pub fn run<'a>(
     let job = Job { listing, options, lot: Lot::new(options.seed), rows, sources, groups, strata };
     let mut outcome = job.solve(earlier)?;
     outcome.left_out = left_out;
-    outcome.hashes = job.rows.iter().zip(hashes).filter_map(|(row, hash)| Some((*row as usize, hash?))).collect();
+    outcome.hashes =
+        job.rows.iter().zip(hashes).filter_map(|(row, hash)| Some((*row as usize, hash?))).collect();
     outcome.name_groups(job.groups, job.sources);
     Ok(outcome)
 }

@@ -74,7 +74,8 @@ fn groups_are_whole_and_classes_have_their_shares() {
     assert!(ran.stdout.contains("t.manifest.csv"), "{}", ran.stdout);
     let rows = env.rows("t.manifest.csv");
     parts_of_groups(&rows, "plant_id", "split");
-    let said: serde_json::Value = serde_json::from_slice(&std::fs::read(env.path("t.manifest.prep.json")).unwrap()).unwrap();
+    let said: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(env.path("t.manifest.prep.json")).unwrap()).unwrap();
     let classes = said["split"]["rounds"][0]["classes"].as_array().unwrap();
     assert_eq!(classes.len(), 9);
     for class in classes {
@@ -110,9 +111,13 @@ fn a_split_is_golden() {
     env.ok(&split("t.csv", &["--ratio", "8,1,1"]));
     let parts = parts_of_groups(&env.rows("t.manifest.csv"), "plant_id", "split");
     let letters: String = parts.values().map(|p| p.chars().nth(1).unwrap()).collect();
-    assert_eq!(letters, "rraerrrrrrrrrrrrarrrarerrererrrrerrrarrr", "the same data must not get another split in another release");
+    assert_eq!(
+        letters, "rraerrrrrrrrrrrrarrrarerrererrrrerrrarrr",
+        "the same data must not get another split in another release"
+    );
     env.ok(&split("t.csv", &["--seed", "7", "--kfold", "3", "--reset"]));
-    let folds: String = parts_of_groups(&env.rows("t.manifest.csv"), "plant_id", "fold").into_values().collect();
+    let folds: String =
+        parts_of_groups(&env.rows("t.manifest.csv"), "plant_id", "fold").into_values().collect();
     assert_eq!(folds, "00221211120010022211222010001110201221");
 }
 
@@ -482,14 +487,21 @@ fn messy_clothing_is_split_as_one_hopes() {
 fn exports_are_read_right_by_others() {
     let env = Env::new();
     for at in 0..30_u32 {
-        env.write(format!("in/{}/deep/{at:02}.jpg", ["rust", "scab", "rare"][if at == 0 { 2 } else { at as usize % 2 }]), &jpeg(32, 24, at));
+        env.write(
+            format!(
+                "in/{}/deep/{at:02}.jpg",
+                ["rust", "scab", "rare"][if at == 0 { 2 } else { at as usize % 2 }]
+            ),
+            &jpeg(32, 24, at),
+        );
     }
     let before = env.tree("in");
     let all = ["split", "in", "--stratify", "--export", "csv,lists,tree"];
     let ran = env.ok(&all);
     assert!(ran.stderr.contains("val/ has no folder of `rare`"), "{}", ran.stderr);
     let rows = env.rows("in/manifest.csv");
-    let files: Vec<String> = env.tree("in-split").into_iter().map(|f| f.0).filter(|n| !n.starts_with(".prep")).collect();
+    let files: Vec<String> =
+        env.tree("in-split").into_iter().map(|f| f.0).filter(|n| !n.starts_with(".prep")).collect();
     assert_eq!(files.len(), 30 + 3);
     for row in &rows {
         let (class, below) = row["path"].split_once('/').unwrap();
@@ -499,12 +511,37 @@ fn exports_are_read_right_by_others() {
     }
     assert_eq!(env.rows("in-split/split.csv").len(), 30);
     env.write("in-split/mine.txt", b"kept");
-    env.ok(&["split", "in", "--stratify", "--seed", "5", "--export", "tree", "--link", "sym", "--kfold", "2"]);
-    let files: Vec<String> = env.tree("in-split").into_iter().map(|f| f.0).filter(|n| !n.starts_with(".prep")).collect();
+    env.ok(&[
+        "split",
+        "in",
+        "--stratify",
+        "--seed",
+        "5",
+        "--export",
+        "tree",
+        "--link",
+        "sym",
+        "--kfold",
+        "2",
+    ]);
+    let files: Vec<String> =
+        env.tree("in-split").into_iter().map(|f| f.0).filter(|n| !n.starts_with(".prep")).collect();
     assert_eq!(files.iter().filter(|n| n.starts_with("fold")).count(), 29, "{files:?}");
-    assert!(files.contains(&"mine.txt".to_owned()) && !files.iter().any(|n| n.starts_with("val") || n == "split.csv"));
-    assert!(env.tree("in").iter().filter(|f| !f.0.starts_with("manifest")).eq(before.iter()), "sources are untouched");
+    assert!(
+        files.contains(&"mine.txt".to_owned())
+            && !files.iter().any(|n| n.starts_with("val") || n == "split.csv")
+    );
+    assert!(
+        env.tree("in").iter().filter(|f| !f.0.starts_with("manifest")).eq(before.iter()),
+        "sources are untouched"
+    );
     env.write("other/x", b"");
-    assert!(env.refused(&["split", "in", "--export", "csv", "--export-dir", "other"]).contains("not made by prep"));
-    assert!(env.refused(&["split", "in", "--export", "csv", "--export-dir", "in/sub"]).contains("inside the input"));
+    assert!(
+        env.refused(&["split", "in", "--export", "csv", "--export-dir", "other"])
+            .contains("not made by prep")
+    );
+    assert!(
+        env.refused(&["split", "in", "--export", "csv", "--export-dir", "in/sub"])
+            .contains("inside the input")
+    );
 }
