@@ -209,6 +209,18 @@ impl Home {
         self.sidecar.as_ref()
     }
 
+    /// Has an earlier command opened the pictures, so that damaged ones are known?
+    pub fn is_measured(&self, listing: &Listing) -> bool {
+        let table = match &self.known {
+            Some(known) => Some(&known.table),
+            None => listing.table.as_ref().filter(|_| listing.kind == Kind::Manifest),
+        };
+        let Some((table, places)) = table.and_then(|table| Some((table, Places::find(table)?))) else {
+            return false;
+        };
+        (0..table.len()).any(|row| !places.cell(table, row, "width").is_empty())
+    }
+
     /// The row that an earlier command left for entry `at` of `listing`.
     ///
     /// # Errors

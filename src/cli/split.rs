@@ -281,6 +281,9 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal) -> Result<u8> {
     said.iter().for_each(|sentence| terminal.say(sentence));
     let crew = run::crew(global, &cancel, None)?;
     let outcome = split::run(&listing, &options, &earlier, &crew, watcher(global).as_mut())?;
+    if !args.no_files && !home.is_measured(&listing) {
+        terminal.say("the pictures were not opened: damaged ones are known after prep shrink or prep audit");
+    }
     outcome.said.iter().for_each(|sentence| terminal.say(sentence));
     outcome.warnings.iter().for_each(|sentence| terminal.warn(sentence));
     let mut kept = home::Kept::default();

@@ -82,6 +82,10 @@ pub(super) fn rows(listing: &Listing, options: &Options) -> Result<(Vec<u32>, Ve
         if let Some(fault) = &entry.fault {
             return Some(Why::Fault(fault.cause));
         }
+        // Files are not opened here, but one of no bytes is no picture.
+        if entry.bytes == 0 && !entry.file.as_os_str().is_empty() {
+            return Some(Why::Fault(Cause::Empty));
+        }
         if entry.label.is_empty() && by_label {
             let conflict = entry.notes.iter().any(|n| n.kind == Oddity::ConflictingRows);
             return Some(if conflict { Why::Conflicting } else { Why::NoLabel });
