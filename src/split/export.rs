@@ -72,7 +72,7 @@ pub fn export(
     claim.sweep();
     let links = tree.as_ref().map(|(files, _)| files.as_slice()).unwrap_or_default();
     let names = texts.keys().cloned().chain(links.iter().map(|(_, path)| names::encode(path)));
-    export.replace(&ours, names.collect())?;
+    export.replace(&ours, &names.collect())?;
     for (name, bytes) in &texts {
         out::write_whole("exporting the split", &folder.join(name), bytes, false)?;
     }
@@ -95,11 +95,11 @@ struct Export<'a> {
 
 impl Export<'_> {
     /// Removes what an earlier export put here and this one will not, and notes what will be here, before it is.
-    fn replace(&self, ours: &Path, names: BTreeSet<String>) -> Result<()> {
+    fn replace(&self, ours: &Path, names: &BTreeSet<String>) -> Result<()> {
         let doing = "exporting the split";
         let before = fs::read_to_string(ours).unwrap_or_default();
         let before: BTreeSet<String> = before.lines().map(str::to_owned).collect();
-        for name in before.difference(&names) {
+        for name in before.difference(names) {
             let path = names::decode(name);
             // The record lies on the user's disk: what it names must be below the folder all the same.
             if path.components().all(|part| matches!(part, Component::Normal(_))) {
@@ -111,7 +111,7 @@ impl Export<'_> {
             }
         }
         let mut file = Atomic::create(doing, ours)?;
-        for name in before.union(&names) {
+        for name in before.union(names) {
             writeln!(file, "{name}").map_err(|e| Error::write(doing, ours, e))?;
         }
         file.commit(true)

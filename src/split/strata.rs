@@ -234,6 +234,7 @@ mod tests {
         let texts: Vec<String> = (0..200).map(|n| if n < 150 { "0".into() } else { n.to_string() }).collect();
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         let values = numbers(&texts, 10, "", &mut Vec::new()).unwrap();
-        assert_eq!(values.membership.strata.iter().filter(|bin| **bin == 0).count(), 150);
+        assert!(values.membership.strata[..150].iter().all(|bin| *bin == 0));
+        assert!(values.names.len() > 2, "{:?}", values.names);
     }
 }

@@ -377,7 +377,7 @@ fn corrected_labels_are_seen_and_edits_of_the_manifest_too() {
     let table = |odd: &str| {
         let mut text = String::from("image,kind\n");
         (0..12).for_each(|at| {
-            _ = writeln!(text, "{at:02}.jpg,{}", if at == 5 { odd } else { ["a", "b"][at % 2] })
+            _ = writeln!(text, "{at:02}.jpg,{}", if at == 5 { odd } else { ["a", "b"][at % 2] });
         });
         text
     };
