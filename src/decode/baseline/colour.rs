@@ -32,23 +32,23 @@ fn high(a: i16, b: i16) -> i16 {
     (i32::from(a).wrapping_mul(i32::from(b)) >> 16) as i16
 }
 
-/// Pixels as numbers, red lowest. Sums are taken in eighths and rounded once; chroma is multiplied in units of 1/128, so
-/// that a product with `f * 4096` has eighths in its upper half.
+/// Pixels as numbers, red lowest. Sums are taken in 64ths and rounded once; a product of chroma in units of 1/128 with
+/// `f * 32768` has 64ths in its upper half. No sum leaves 16 bits.
 #[inline(always)]
 fn pixels(y: &[u8; STEP], cb: &[u8; STEP], cr: &[u8; STEP]) -> [u32; STEP] {
-    // 1.402, 0.344136, 0.714136, 1.772; less 1 or 2 where they would not fit 16 bits.
-    const RED: i16 = 1647;
-    const GREEN_BLUE: i16 = -1410;
-    const GREEN_RED: i16 = -2925;
-    const BLUE: i16 = -934;
+    // 1.402 - 1, 0.344136, 0.714136, 1.772 - 2: what is taken away is added as whole numbers.
+    const RED: i16 = 13_173;
+    const GREEN_BLUE: i16 = -11_277;
+    const GREEN_RED: i16 = -23_401;
+    const BLUE: i16 = -7_471;
     let mut out = [0; STEP];
     for i in 0..STEP {
-        let y = i16::from(y[i]) << 3 | 4;
+        let y = i16::from(y[i]) << 6 | 32;
         let (cb, cr) = (i16::from(cb[i]).wrapping_sub(128), i16::from(cr[i]).wrapping_sub(128));
         let (b, r) = (cb << 7, cr << 7);
-        let red = y.wrapping_add(cr << 3).wrapping_add(high(r, RED)) >> 3;
-        let green = y.wrapping_add(high(b, GREEN_BLUE)).wrapping_add(high(r, GREEN_RED)).wrapping_add(1) >> 3;
-        let blue = y.wrapping_add(cb << 4).wrapping_add(high(b, BLUE)) >> 3;
+        let red = y.wrapping_add(cr << 6).wrapping_add(high(r, RED)) >> 6;
+        let green = y.wrapping_add(high(b, GREEN_BLUE)).wrapping_add(high(r, GREEN_RED)) >> 6;
+        let blue = y.wrapping_add(b).wrapping_add(high(b, BLUE)) >> 6;
         let byte = |v: i16| u32::from(v.clamp(0, 255) as u8);
         out[i] = byte(red) | byte(green) << 8 | byte(blue) << 16;
     }
