@@ -7,7 +7,9 @@ const STEP: usize = 16;
 pub(super) fn ycbcr_row(y: &[u8], cb: &[u8], cr: &[u8], out: &mut [u8]) {
     let steps = y.chunks_exact(STEP).zip(cb.chunks_exact(STEP)).zip(cr.chunks_exact(STEP));
     for (((y, cb), cr), out) in steps.zip(out.chunks_mut(3 * STEP)) {
-        let (Some(y), Some(cb), Some(cr)) = (y.first_chunk(), cb.first_chunk(), cr.first_chunk()) else { return };
+        let (Some(y), Some(cb), Some(cr)) = (y.first_chunk(), cb.first_chunk(), cr.first_chunk()) else {
+            return;
+        };
         let pixels = pixels(y, cb, cr);
         if let Some(out) = out.first_chunk_mut() {
             pack(&pixels, out);
@@ -59,8 +61,7 @@ fn pixels(y: &[u8; STEP], cb: &[u8; STEP], cr: &[u8; STEP]) -> [u32; STEP] {
 #[inline(always)]
 fn pack(pixels: &[u32; STEP], out: &mut [u8; 3 * STEP]) {
     for (four, out) in pixels.chunks_exact(4).zip(out.chunks_exact_mut(12)) {
-        let words =
-            [four[0] | four[1] << 24, four[1] >> 8 | four[2] << 16, four[2] >> 16 | four[3] << 8];
+        let words = [four[0] | four[1] << 24, four[1] >> 8 | four[2] << 16, four[2] >> 16 | four[3] << 8];
         for (word, out) in words.iter().zip(out.chunks_exact_mut(4)) {
             out.copy_from_slice(&word.to_le_bytes());
         }

@@ -149,7 +149,8 @@ impl DcCode {
 /// What a lookup gives of one symbol, from the lowest byte: bits taken, value included; steps; the largest value of its
 /// size (2 bytes), which is the mask of its bits too.
 fn one(length: u32, size: u8, steps: usize) -> u32 {
-    length + u32::from(size) | (steps as u32) << 8 | ((1_u32 << size) - 1) << 16
+    let most = (1_u32 << size) - 1;
+    (length + u32::from(size)) | ((steps as u32) << 8) | (most << 16)
 }
 
 /// The value of the symbol that stands at the top of `acc` and whose entry is `one`.

@@ -4,11 +4,15 @@
 //! Arithmetic is in f32, with nothing but additions, subtractions and multiplications in a fixed order: IEEE 754 gives
 //! the same bits on every machine (Rust never fuses or reorders them).
 
+#![allow(clippy::needless_range_loop, reason = "one index runs along several arrays of lanes")]
+
 use super::scan::{LANES, Lanes, ZIGZAG};
 
 /// Blocks in one step.
-const STEP: usize = 8;
+const STEP: usize = 16;
 type Step = [f32; STEP];
+/// What is half done: columns transformed, rows not yet.
+pub(super) type Half = [Step; 64];
 
 /// What [`line`] expects each frequency of N to be multiplied with, the basis of the 8-point DCT included: 1/√8 for the
 /// lowest and 1/2 for the others, and a cosine that is then needed nowhere else.
@@ -144,11 +148,19 @@ pub(super) struct Target<'a> {
     pub pitch: usize,
     /// Bytes before the first block of a row.
     pub left: usize,
+    /// Scratch.
+    pub half: &'a mut Half,
 }
 
 /// Transforms the first `count` blocks of `lanes` (rounded up to a step) to blocks of `size` samples side by side in
 /// `target`. Up to 7 bytes behind them are overwritten.
-pub(super) fn transform(lanes: &Lanes, factors: &[f32; 64], size: (usize, usize), count: usize, target: Target<'_>) {
+pub(super) fn transform(
+    lanes: &Lanes,
+    factors: &[f32; 64],
+    size: (usize, usize),
+    count: usize,
+    target: Target<'_>,
+) {
     let run = match size {
         (1, 1) => blocks::<1, 1>,
         (2, 2) => blocks::<2, 2>,
@@ -169,13 +181,17 @@ pub(super) fn transform(lanes: &Lanes, factors: &[f32; 64], size: (usize, usize)
     run(lanes, factors, count, target);
 }
 
-fn blocks<const W: usize, const H: usize>(lanes: &Lanes, factors: &[f32; 64], count: usize, target: Target<'_>) {
-    let Target { rows, pitch, left } = target;
-    let mut half = [[0.0; STEP]; 64];
+fn blocks<const W: usize, const H: usize>(
+    lanes: &Lanes,
+    factors: &[f32; 64],
+    count: usize,
+    target: Target<'_>,
+) {
+    let Target { rows, pitch, left, half } = target;
     for first in (0..count.min(LANES)).step_by(STEP) {
-        columns::<W, H>(lanes, first, factors, &mut half);
+        columns::<W, H>(lanes, first, factors, half);
         for (y, row) in rows.chunks_mut(pitch).take(H).enumerate() {
-            let words = samples::<W>(&half, y);
+            let words = samples::<W>(half, y);
             store::<W>(&words, &mut row[left + first * W..]);
         }
     }
@@ -187,7 +203,7 @@ fn columns<const W: usize, const H: usize>(
     lanes: &Lanes,
     first: usize,
     factors: &[f32; 64],
-    half: &mut [Step; 64],
+    half: &mut Half,
 ) {
     for u in 0..W {
         for i in 0..STEP {
@@ -210,7 +226,7 @@ fn columns<const W: usize, const H: usize>(
 
 /// Transforms along row `y` of each block; its samples as bytes of a number, the leftmost lowest.
 #[inline(always)]
-fn samples<const W: usize>(half: &[Step; 64], y: usize) -> [[u32; STEP]; 2] {
+fn samples<const W: usize>(half: &Half, y: usize) -> [[u32; STEP]; 2] {
     let mut words = [[0; STEP]; 2];
     for i in 0..STEP {
         let mut x = [0.0; W];

@@ -39,12 +39,19 @@ pub(super) struct Decoder {
     /// Coefficients of one row of blocks each, all zeros between groups.
     lanes: Box<[Lanes; ROWS_OF_BLOCKS]>,
     strip: Vec<u8>,
+    half: Box<idct::Half>,
 }
 
 impl Default for Decoder {
     fn default() -> Self {
-        let lanes = Box::new([[0; _]; ROWS_OF_BLOCKS]);
-        Self { window: Window::default(), dc: Vec::new(), ac: Vec::new(), lanes, strip: Vec::new() }
+        Self {
+            window: Window::default(),
+            dc: Vec::new(),
+            ac: Vec::new(),
+            lanes: Box::new([[0; _]; ROWS_OF_BLOCKS]),
+            strip: Vec::new(),
+            half: Box::new([[0.0; _]; _]),
+        }
     }
 }
 
@@ -109,6 +116,7 @@ impl Decoder {
                         rows: self.strip.get_mut(start..)?,
                         pitch: strip.pitch,
                         left: first * layout.luma.0 * eighths,
+                        half: &mut self.half,
                     };
                     // Luma has as many blocks more as chroma is wider.
                     let count = count * layout.luma.0 / across;
@@ -188,7 +196,8 @@ impl Strip {
     /// Makes rows of RGB of the strip's samples.
     fn paint<'o>(&self, samples: &[u8], planes: usize, out: impl Iterator<Item = &'o mut [u8]>) {
         for (y, out) in out.enumerate() {
-            let row = |plane: usize| samples.chunks_exact(self.pitch).nth(plane * self.height + y).unwrap_or(&[]);
+            let row =
+                |plane: usize| samples.chunks_exact(self.pitch).nth(plane * self.height + y).unwrap_or(&[]);
             if planes == 1 {
                 colour::gray_row(row(0), out);
             } else {

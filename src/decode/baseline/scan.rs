@@ -34,11 +34,8 @@ pub(super) struct Keep {
 impl Keep {
     /// The lowest `width` x `height` coefficients, 1 to 8 each.
     pub fn lowest(width: usize, height: usize) -> Self {
-        let mut keep = Self {
-            size: (width, height),
-            places: [(width * height * LANES) as u16; 256],
-            last: 0,
-        };
+        let mut keep =
+            Self { size: (width, height), places: [(width * height * LANES) as u16; 256], last: 0 };
         for (k, natural) in ZIGZAG.iter().enumerate() {
             let (row, column) = (usize::from(natural / 8), usize::from(natural % 8));
             if row < height && column < width {

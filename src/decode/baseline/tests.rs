@@ -11,8 +11,7 @@ use crate::decode::walk;
 use crate::decode::{Chroma, Shape};
 use crate::pixels::{Rgb8, Scale};
 
-const SAMPLINGS: [Chroma; 5] =
-    [Chroma::Yuv420, Chroma::Yuv422, Chroma::Yuv444, Chroma::Yuv440, Chroma::Gray];
+const SAMPLINGS: [Chroma; 5] = [Chroma::Yuv420, Chroma::Yuv422, Chroma::Yuv444, Chroma::Yuv440, Chroma::Gray];
 
 /// A small generator of numbers, the same everywhere.
 struct Random(u32);
