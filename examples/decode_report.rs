@@ -11,7 +11,7 @@ use imgprep::decode::{self, Codec, Contract, Limits};
 use imgprep::fault::{Cause, Fault, Status, join_notes};
 use imgprep::names;
 use imgprep::normal::upright_srgb;
-use imgprep::pixels::Scale;
+use imgprep::pixels::{Rgb8, Scale};
 
 fn main() {
     let mut arguments = std::env::args_os().skip(1);
@@ -38,6 +38,7 @@ fn main() {
         "r",
         "g",
         "b",
+        "grid",
         "ms",
     ];
     let _ = out.write_record(head);
@@ -105,12 +106,36 @@ fn report(file: &Path, scale: Scale, codec: &mut Codec) -> Vec<String> {
         mean(0),
         mean(1),
         mean(2),
+        grid(&rgb),
         format!("{ms:.2}"),
     ]
 }
 
+/// The means of 4x4 equal parts, row by row, as hexadecimal RGB. Parts may begin within a pixel.
+fn grid(rgb: &Rgb8) -> String {
+    let (w, h) = (f64::from(rgb.width), f64::from(rgb.height));
+    let mut sums = [[0.0; 3]; 16];
+    // The share of pixel `at` that lies in part `part` of four along a side of `side` pixels.
+    let share = |at: u32, side: f64, part: usize| {
+        let (from, to) = (side * part as f64 / 4.0, side * (part + 1) as f64 / 4.0);
+        (f64::from(at + 1).min(to) - f64::from(at).max(from)).max(0.0)
+    };
+    for (y, row) in (0..).zip(rgb.data.chunks_exact(rgb.width as usize * 3)) {
+        for (x, pixel) in (0..).zip(row.chunks_exact(3)) {
+            for (part, sum) in sums.iter_mut().enumerate() {
+                let weight = share(x, w, part % 4) * share(y, h, part / 4);
+                if weight > 0.0 {
+                    sum.iter_mut().zip(pixel).for_each(|(s, v)| *s += weight * f64::from(*v));
+                }
+            }
+        }
+    }
+    let part = w * h / 16.0;
+    sums.iter().flatten().map(|s| format!("{:02x}", (s / part + 0.5) as u8)).collect()
+}
+
 fn failed(fault: &Fault) -> Vec<String> {
-    let mut row = vec![String::new(); 12];
+    let mut row = vec![String::new(); 13];
     row[0] = fault.status().as_str().to_owned();
     row[1] = fault.to_string();
     row

@@ -9,7 +9,7 @@ use crate::fault::{Fault, Note};
 pub struct Entry {
     /// Path relative to the root as manifests spell it (see [`crate::names::encode`]): `/`, UTF-8. Unique; the sort key.
     pub path: String,
-    /// The file to open. Links are not resolved.
+    /// The file to open. Links are not resolved. Empty where nobody looks for the files.
     pub file: PathBuf,
     /// Bytes on disk when it was listed; 0 where there is no file.
     pub bytes: u64,

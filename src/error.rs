@@ -97,9 +97,11 @@ impl fmt::Display for Error {
                     io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => f.write_str(
                         "; make room and type the same command again: it continues where it stopped",
                     ),
-                    io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-                        f.write_str("; choose another place with -o")
-                    }
+                    io::ErrorKind::PermissionDenied
+                    | io::ErrorKind::ReadOnlyFilesystem
+                    | io::ErrorKind::NotFound
+                    | io::ErrorKind::NotADirectory
+                    | io::ErrorKind::AlreadyExists => f.write_str("; choose another place with -o"),
                     _ => Ok(()),
                 }
             }

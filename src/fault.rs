@@ -3,9 +3,10 @@
 use std::fmt;
 
 /// What became of one input. Every file that the walk meets ends with exactly one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub enum Status {
     /// Usable; notes may say what was odd.
+    #[default]
     Ok,
     /// A picture with missing or wrong pixels.
     Damaged,
@@ -251,8 +252,6 @@ codes! {
         Frames = "frames",
         /// Salvaged from a damaged file as asked; the detail is the fault.
         Salvaged = "salvaged",
-        /// The checksum of a metadata chunk fails; the picture data have their own, which holds. Pillow refuses such a PNG.
-        MetadataChecksum = "metadata_checksum",
         /// Metadata chunk too large to be honest; ignored.
         MetadataBomb = "metadata_bomb",
         /// The table's spelling and the disk's differ in Unicode form (NFC or NFD).

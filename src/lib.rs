@@ -6,9 +6,9 @@
 //! |---|---|
 //! | 0 ground | [`error`], [`fault`], [`names`], [`out`], [`table`] |
 //! | 1 pixels | [`pixels`], [`decode`], [`normal`], [`resize`], [`encode`] |
-//! | 2 samples | [`entry`], [`source`], [`manifest`] |
+//! | 2 samples | [`entry`], [`source`], [`manifest`], [`home`] |
 //! | 3 engine | [`engine`] |
-//! | 4 jobs | [`shrink`] |
+//! | 4 jobs | [`shrink`], [`split`], [`weights`] |
 //! | 5 front | [`cli`] and `main.rs` |
 
 pub mod error;
@@ -24,11 +24,15 @@ pub mod pixels;
 pub mod resize;
 
 pub mod entry;
+pub mod home;
 pub mod manifest;
 pub mod source;
 
 pub mod engine;
 
 pub mod shrink;
+pub mod split;
+pub mod stats;
+pub mod weights;
 
 pub mod cli;

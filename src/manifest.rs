@@ -6,6 +6,7 @@
 mod layout;
 mod sidecar;
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -28,7 +29,7 @@ pub const SOURCE_COLUMNS: [&str; 7] =
     ["src", "src_width", "src_height", "src_format", "src_mode", "src_orientation", "src_hash"];
 
 /// What a manifest says about one image. Texts are empty and numbers none where nothing is known.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Row {
     /// Relative to the manifest's folder, as [`crate::names::encode`] spells it.
     pub path: String,
@@ -78,6 +79,21 @@ pub struct Source {
 }
 
 impl Row {
+    /// The same as [`Row::of`] in the place of another row, whose memory is used again.
+    pub fn refill(&mut self, entry: &Entry) {
+        self.path.clone_from(&entry.path);
+        self.label.clone_from(&entry.label);
+        self.split.clone_from(&entry.split);
+        self.group.clone_from(&entry.group);
+        self.fold.clear();
+        self.hash.clear();
+        self.status = entry.fault.as_ref().map_or(Status::Ok, Fault::status);
+        self.fault.clone_from(&entry.fault);
+        self.notes = join_notes(&entry.notes);
+        (self.width, self.height, self.bytes) = (None, None, (entry.bytes > 0).then_some(entry.bytes));
+        self.source = Source::default();
+    }
+
     /// What the listing alone tells of an entry; `bytes` where the file was seen.
     pub fn of(entry: &Entry) -> Self {
         Self {
@@ -136,31 +152,31 @@ impl Row {
     }
 
     /// The cell of our column `name`.
-    fn cell(&self, name: &str) -> String {
-        fn text(n: Option<impl ToString>) -> String {
-            n.map(|n| n.to_string()).unwrap_or_default()
+    fn cell(&self, name: &str) -> Cow<'_, str> {
+        fn text(n: Option<impl ToString>) -> Cow<'static, str> {
+            n.map(|n| n.to_string()).unwrap_or_default().into()
         }
         match name {
-            "path" => self.path.clone(),
-            "label" => self.label.clone(),
-            "split" => self.split.clone(),
-            "fold" => self.fold.clone(),
-            "group" => self.group.clone(),
-            "status" => self.status.as_str().to_owned(),
+            "path" => (&self.path).into(),
+            "label" => (&self.label).into(),
+            "split" => (&self.split).into(),
+            "fold" => (&self.fold).into(),
+            "group" => (&self.group).into(),
+            "status" => self.status.as_str().into(),
             "fault" => text(self.fault.as_ref()),
-            "notes" => self.notes.clone(),
+            "notes" => (&self.notes).into(),
             "width" => text(self.width),
             "height" => text(self.height),
             "bytes" => text(self.bytes),
-            "hash" => self.hash.clone(),
-            "src" => self.source.path.clone(),
+            "hash" => (&self.hash).into(),
+            "src" => (&self.source.path).into(),
             "src_width" => text(self.source.width),
             "src_height" => text(self.source.height),
-            "src_format" => self.source.format.clone(),
-            "src_mode" => self.source.mode.clone(),
+            "src_format" => (&self.source.format).into(),
+            "src_mode" => (&self.source.mode).into(),
             "src_orientation" => text(self.source.orientation),
-            "src_hash" => self.source.hash.clone(),
-            _ => String::new(),
+            "src_hash" => (&self.source.hash).into(),
+            _ => "".into(),
         }
     }
 }
@@ -210,7 +226,8 @@ pub struct Writer<'a, W: Write> {
     layout: Layout,
     /// The table with the user's own columns.
     table: Option<&'a Table>,
-    last: Option<String>,
+    /// The path of the last row.
+    last: String,
     rows: u64,
 }
 
@@ -230,7 +247,7 @@ impl<'a, W: Write> Writer<'a, W> {
     /// Those of `out`.
     pub fn new(out: W, path: &Path, layout: Layout, table: Option<&'a Table>) -> Result<Self> {
         let csv = csv_out(Hashing { out, hasher: blake3::Hasher::new() });
-        let mut writer = Self { csv, path: path.to_owned(), layout, table, last: None, rows: 0 };
+        let mut writer = Self { csv, path: path.to_owned(), layout, table, last: String::new(), rows: 0 };
         let header = writer.layout.header();
         writer.record(header.iter().map(String::as_str))?;
         Ok(writer)
@@ -241,21 +258,19 @@ impl<'a, W: Write> Writer<'a, W> {
     /// # Errors
     /// Those of `out`; a row out of order is a mistake of ours.
     pub fn write(&mut self, row: &Row, of: Option<usize>) -> Result<()> {
-        if self.last.as_ref().is_some_and(|last| *last >= row.path) {
+        if self.rows > 0 && self.last >= row.path {
             let why = format!("the manifest row {:?} comes after {:?}", row.path, self.last);
             return Err(Error::Internal(why));
         }
-        self.last = Some(row.path.clone());
-        let ours: Vec<String> = self.layout.ours().map(|name| row.cell(name)).collect();
-        let theirs: Vec<&str> = self
-            .layout
-            .theirs()
-            .iter()
-            .map(|column| self.table.zip(of).map_or("", |(table, row)| table.cell(row, *column)))
-            .collect();
-        self.csv
-            .write_record(ours.iter().map(String::as_str).chain(theirs))
-            .map_err(|e| write_error(&self.path, e.into()))?;
+        self.last.clone_from(&row.path);
+        let ours = self.layout.ours().map(|name| row.cell(name));
+        let theirs = self.layout.theirs().iter().map(|column| {
+            self.table.zip(of).map_or(Cow::Borrowed(""), |(table, row)| table.cell(row, *column).into())
+        });
+        for cell in ours.chain(theirs) {
+            self.csv.write_field(cell.as_bytes()).map_err(|e| write_error(&self.path, e.into()))?;
+        }
+        self.csv.write_record(None::<&[u8]>).map_err(|e| write_error(&self.path, e.into()))?;
         self.rows += 1;
         Ok(())
     }

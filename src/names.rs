@@ -29,6 +29,11 @@ pub fn encode(path: &Path) -> String {
     out
 }
 
+/// Is `text` its own spelling, and the path that it spells? So are most names, which need not be copied to find out.
+pub fn is_plain(text: &str) -> bool {
+    text.bytes().all(|b| b != b'%' && (0x20..0x7f).contains(&b))
+}
+
 /// The path that [`encode`] spelled as `text`. Text that has no escapes is taken as it is.
 pub fn decode(text: &str) -> PathBuf {
     let bytes = text.as_bytes();
@@ -57,7 +62,7 @@ fn is_escape(rest: &[u8]) -> bool {
     match rest {
         [a, b, ..] if is_hex(*a) && is_hex(*b) => {
             let byte = hex(*a) << 4 | hex(*b);
-            byte < 0x20 || byte >= 0x7f || byte == b'%'
+            !(0x20..0x7f).contains(&byte) || byte == b'%'
         }
         _ => false,
     }

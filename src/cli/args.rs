@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
+use crate::decode::Icc;
 use crate::error::{Error, Result};
+use crate::resize::Filter;
 use crate::source;
 
 /// Options of every command.
@@ -13,18 +15,10 @@ use crate::source;
 #[command(next_help_heading = "Global options")]
 pub struct Global {
     /// Worker threads; 0 takes one for each processor
-    #[arg(
-        short = 'j',
-        long,
-        global = true,
-        default_value_t = 0,
-        value_name = "N",
-        env = "PREP_THREADS",
-        hide_env = true
-    )]
+    #[arg(short = 'j', long, global = true, default_value_t = 0, value_name = "N")]
     pub threads: usize,
     /// Seed of everything that is drawn by lot
-    #[arg(long, global = true, default_value_t = 0, value_name = "N", env = "PREP_SEED", hide_env = true)]
+    #[arg(long, global = true, default_value_t = 0, value_name = "N")]
     pub seed: u64,
     /// Say what would be done, write nothing
     #[arg(short = 'n', long, global = true)]
@@ -42,7 +36,7 @@ pub struct Global {
     #[arg(long, global = true, value_enum, default_value_t = When::Auto, value_name = "WHEN")]
     pub color: When,
     /// How progress is shown
-    #[arg(long, global = true, value_enum, default_value_t = Progress::Auto, value_name = "HOW", env = "PREP_PROGRESS", hide_env = true)]
+    #[arg(long, global = true, value_enum, default_value_t = Progress::Auto, value_name = "HOW")]
     pub progress: Progress,
     /// Options from this file instead of the nearest prep.toml
     #[arg(long, global = true, value_name = "FILE")]
@@ -51,7 +45,7 @@ pub struct Global {
     #[arg(long, global = true)]
     pub no_config: bool,
     /// Memory for pictures in hand, as in 512M or 8G; half of the machine's by default
-    #[arg(long, global = true, value_name = "SIZE", value_parser = size, env = "PREP_MEMORY", hide_env = true)]
+    #[arg(long, global = true, value_name = "SIZE", value_parser = memory)]
     pub memory: Option<u64>,
 }
 
@@ -79,6 +73,42 @@ pub enum Progress {
     Json,
     /// Nothing.
     None,
+}
+
+/// A resampling filter.
+#[derive(ValueEnum, Debug, Clone, Copy)]
+pub enum FilterName {
+    Lanczos,
+    Bicubic,
+    Bilinear,
+    Area,
+}
+
+impl From<FilterName> for Filter {
+    fn from(name: FilterName) -> Self {
+        match name {
+            FilterName::Lanczos => Self::Lanczos,
+            FilterName::Bicubic => Self::Bicubic,
+            FilterName::Bilinear => Self::Bilinear,
+            FilterName::Area => Self::Area,
+        }
+    }
+}
+
+/// What is done with embedded profiles.
+#[derive(ValueEnum, Debug, Clone, Copy)]
+pub enum IccName {
+    Srgb,
+    Ignore,
+}
+
+impl From<IccName> for Icc {
+    fn from(name: IccName) -> Self {
+        match name {
+            IccName::Srgb => Self::ToSrgb,
+            IccName::Ignore => Self::Ignore,
+        }
+    }
 }
 
 /// What is read, and which of it.
@@ -112,7 +142,7 @@ pub struct Input {
     /// Take only this part of the split
     #[arg(long, value_name = "NAME")]
     pub split: Option<String>,
-    /// Take the files that this list names; `-` is standard input
+    /// Take the files that this list names, relative to INPUT; `-` is standard input
     #[arg(long, value_name = "LIST")]
     pub files_from: Option<PathBuf>,
     /// Follow paths of the table that leave its folder
@@ -122,7 +152,7 @@ pub struct Input {
     #[arg(long, value_name = "N", default_value = "250M", value_parser = count)]
     pub max_pixels: u64,
     /// Give up on a file after so many seconds
-    #[arg(long, value_name = "N", default_value_t = 300.0)]
+    #[arg(long, value_name = "N", default_value = "300", value_parser = seconds)]
     pub max_seconds: f64,
     /// Exit with 1 when more images than this are not usable, as in 10 or 2%
     #[arg(long, value_name = "N|P%", default_value = "100%", value_parser = allowance)]
@@ -204,6 +234,16 @@ pub fn size(text: &str) -> Result<u64, String> {
     };
     let base = if unit.contains('i') { 1024.0 } else { base };
     Ok((number * base.powi(power)) as u64)
+}
+
+/// A size of at least 32 MB: less holds not even the code and one picture.
+fn memory(text: &str) -> Result<u64, String> {
+    size(text).and_then(|n| if n < 32_000_000 { Err("at least 32M".into()) } else { Ok(n) })
+}
+
+/// Seconds above 0.
+fn seconds(text: &str) -> Result<f64, String> {
+    text.parse().ok().filter(|s| *s > 0.0).ok_or_else(|| "a number of seconds above 0".into())
 }
 
 /// A count: `250M` is 250 million.

@@ -11,6 +11,9 @@ use crate::error::{Error, Result};
 
 const NAME: &str = "prep.toml";
 
+/// Variables that are no options: of the working process, and of the tests.
+const OURS: [&str; 6] = ["FLIGHT", "SUPERVISOR", "REHEARSE", "SHARED", "TEST_ALONE", "CONFIG"];
+
 /// A configuration file.
 pub struct File {
     path: PathBuf,
@@ -44,26 +47,42 @@ fn read(path: PathBuf) -> Result<File> {
     Ok(File { path, table })
 }
 
-/// `typed` with what the file says put right behind the command's name.
+/// `typed` with what the file says, and then what the environment says, put right behind the command's name: what
+/// comes later wins. Also a sentence for each `PREP_…` variable that is no option's.
 ///
 /// # Errors
 /// [`Error::Table`] for a key that no command has, or a value that cannot be an option's.
-pub fn merge(file: &File, typed: &[OsString], cli: &clap::Command) -> Result<Vec<OsString>> {
-    let Some(at) =
-        typed.iter().skip(1).position(|w| cli.find_subcommand(w.to_string_lossy().as_ref()).is_some())
+pub fn merge(
+    file: Option<&File>,
+    typed: &[OsString],
+    cli: &clap::Command,
+) -> Result<(Vec<OsString>, Vec<String>)> {
+    let is_command = |word: &OsString| cli.find_subcommand(word.to_string_lossy().as_ref());
+    let Some((at, command)) = typed.iter().enumerate().skip(1).find_map(|(i, w)| Some((i, is_command(w)?)))
     else {
-        return Ok(typed.to_vec());
+        return Ok((typed.to_vec(), Vec::new()));
     };
-    let at = at + 1;
-    let command_name = typed[at].to_string_lossy().into_owned();
     let mut words = typed[..=at].to_vec();
-    let Some(command) = cli.find_subcommand(&command_name) else { return Ok(typed.to_vec()) };
+    if let Some(file) = file {
+        from_file(file, &mut words, command, cli)?;
+    }
+    let odd = from_environment(&mut words, command, cli);
+    words.extend_from_slice(&typed[at + 1..]);
+    Ok((words, odd))
+}
+
+fn from_file(
+    file: &File,
+    words: &mut Vec<OsString>,
+    command: &clap::Command,
+    cli: &clap::Command,
+) -> Result<()> {
     for (key, value) in &file.table {
         match value {
-            toml::Value::Table(section) if key == &command_name => {
+            toml::Value::Table(section) if key == command.get_name() => {
                 for (key, value) in section {
                     require(file, key, &[command, cli])?;
-                    push(file, &mut words, key, value)?;
+                    push(file, words, key, value)?;
                 }
             }
             toml::Value::Table(_) => {
@@ -80,13 +99,38 @@ pub fn merge(file: &File, typed: &[OsString], cli: &clap::Command) -> Result<Vec
                 let all: Vec<&clap::Command> = cli.get_subcommands().chain([cli]).collect();
                 require(file, key, &all)?;
                 if has(command, key) || has(cli, key) {
-                    push(file, &mut words, key, value)?;
+                    push(file, words, key, value)?;
                 }
             }
         }
     }
-    words.extend_from_slice(&typed[at + 1..]);
-    Ok(words)
+    Ok(())
+}
+
+/// `PREP_SHORT_EDGE=256` is `--short-edge=256`; of a flag, `1`, `true`, `yes` and `on` are the flag, all else is not.
+fn from_environment(words: &mut Vec<OsString>, command: &clap::Command, cli: &clap::Command) -> Vec<String> {
+    let mut variables: Vec<(String, OsString)> = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.to_str()?.strip_prefix("PREP_")?.to_owned(), value)))
+        .filter(|(name, _)| !OURS.contains(&name.as_str()))
+        .collect();
+    variables.sort();
+    let mut odd = Vec::new();
+    for (name, value) in variables {
+        let key = name.to_ascii_lowercase().replace('_', "-");
+        let option = |c: &clap::Command| c.get_arguments().find(|a| a.get_long() == Some(&key)).cloned();
+        if let Some(argument) = option(command).or_else(|| option(cli)) {
+            if argument.get_action().takes_values() {
+                let mut word = OsString::from(format!("--{key}="));
+                word.push(&value);
+                words.push(word);
+            } else if ["1", "true", "yes", "on"].iter().any(|yes| value.eq_ignore_ascii_case(yes)) {
+                words.push(format!("--{key}").into());
+            }
+        } else if !cli.get_subcommands().any(|c| has(c, &key)) {
+            odd.push(format!("the variable PREP_{name} is ignored: there is no option --{key}"));
+        }
+    }
+    odd
 }
 
 fn has(command: &clap::Command, key: &str) -> bool {
@@ -121,10 +165,6 @@ fn closeness(a: &str, b: &str) -> f64 {
 }
 
 fn push(file: &File, words: &mut Vec<OsString>, key: &str, value: &toml::Value) -> Result<()> {
-    let variable = format!("PREP_{}", key.replace('-', "_").to_ascii_uppercase());
-    if std::env::var_os(&variable).is_some() {
-        return Ok(());
-    }
     let option = format!("--{key}");
     match value {
         toml::Value::Boolean(true) => words.push(option.into()),
@@ -145,9 +185,14 @@ fn push(file: &File, words: &mut Vec<OsString>, key: &str, value: &toml::Value) 
     Ok(())
 }
 
-/// What clap refuses after the file was merged is the file's fault: without it the same words were accepted.
-pub fn blame(file: &File, error: &clap::Error) -> Error {
+/// What clap refuses after file and environment were merged is their fault: without them the same words were accepted.
+pub fn blame(file: Option<&File>, error: &clap::Error) -> Error {
     let text = error.to_string();
     let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
-    Error::table(&file.path, None, first)
+    match file {
+        Some(file) => {
+            Error::table(&file.path, None, format!("{first} (from this file, or from a PREP_ variable)"))
+        }
+        None => Error::Usage(format!("{first} (from a PREP_ variable)")),
+    }
 }

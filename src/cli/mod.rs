@@ -4,8 +4,11 @@ mod args;
 mod config;
 mod run;
 mod shrink;
+mod split;
+mod stats;
 mod terminal;
 mod watch;
+mod weights;
 
 use std::process::ExitCode;
 
@@ -19,7 +22,7 @@ use crate::error::{Error, Result};
 
 /// Prepare and audit image training sets, before anyone rents a GPU.
 #[derive(Parser, Debug)]
-#[command(name = "prep", version, long_version = long_version(), args_override_self = true, disable_help_subcommand = true,
+#[command(name = "prep", version, long_version = long_version(), args_override_self = true,
     max_term_width = 110,
     after_help = "Exit codes: 0 done; 1 findings, or more bad images than --max-bad allows; 2 wrong usage, \
         configuration or I/O; 130 interrupted.\nMore about a command: prep COMMAND --help")]
@@ -34,21 +37,30 @@ struct Cli {
 enum Command {
     /// One upright, sRGB, 8-bit copy of every image at training size
     Shrink(shrink::Args),
+    /// Exact normalization constants of the training rows
+    Stats(stats::Args),
+    /// Parts for training, validation and test, or folds: groups whole, classes in their shares
+    Split(split::Args),
+    /// Class and sampler weights from the training images
+    Weights(weights::Args),
 }
 
 impl Command {
-    /// The folder or table that the command is about: `prep.toml` is looked for above it.
-    fn input(&self) -> &std::path::Path {
+    /// What the command is about: `prep.toml` is looked for above it.
+    fn input(&self) -> &args::Input {
         match self {
-            Self::Shrink(args) => &args.input.input,
+            Self::Shrink(args) => &args.input,
+            Self::Stats(args) => &args.input,
+            Self::Split(args) => &args.input,
+            Self::Weights(args) => &args.input,
         }
     }
 
-    /// Does it decode, so that a crash of a decoder must be survived? Then: the seconds a file may take, and whether
-    /// standard input must be kept for a restart.
-    fn supervised(&self) -> Option<(std::time::Duration, bool)> {
+    /// Does it decode, so that a crash of a decoder must be survived?
+    fn decodes(&self) -> bool {
         match self {
-            Self::Shrink(args) => Some((args.input.max_time(), args.input.reads_stdin())),
+            Self::Shrink(_) | Self::Stats(_) => true,
+            Self::Split(_) | Self::Weights(_) => false,
         }
     }
 }
@@ -68,8 +80,8 @@ fn long_version() -> &'static str {
 pub fn main() -> ExitCode {
     Cancel::survive_file_limits();
     let typed: Vec<std::ffi::OsString> = std::env::args_os().collect();
-    let cli = match parse(typed) {
-        Ok(cli) => cli,
+    let (cli, odd) = match parse(&typed) {
+        Ok(parsed) => parsed,
         Err(Refused::Clap(e)) => {
             let _ = e.print();
             return ExitCode::from(u8::try_from(e.exit_code()).unwrap_or(2));
@@ -80,6 +92,9 @@ pub fn main() -> ExitCode {
         }
     };
     let terminal = Terminal::new(&cli.global);
+    if std::env::var_os(supervise::FLIGHT_VARIABLE).is_none() {
+        odd.iter().for_each(|sentence| terminal.warn(sentence));
+    }
     match dispatch(&cli, &terminal) {
         Ok(code) => ExitCode::from(code),
         Err(e) => {
@@ -96,26 +111,28 @@ enum Refused {
 
 /// Parses twice: the first time to learn where `prep.toml` may be, the second with what it says put before what was
 /// typed, so that what was typed wins.
-fn parse(typed: Vec<std::ffi::OsString>) -> std::result::Result<Cli, Refused> {
+fn parse(typed: &[std::ffi::OsString]) -> std::result::Result<(Cli, Vec<String>), Refused> {
     let parse = |words: &[std::ffi::OsString]| {
         let matches = Cli::command().try_get_matches_from(words)?;
         Cli::from_arg_matches(&matches)
     };
-    let first = parse(&typed).map_err(Refused::Clap)?;
-    let found = config::find(&first.global, first.command.input()).map_err(Refused::Config)?;
-    let Some(file) = found else { return Ok(first) };
-    let words = config::merge(&file, &typed, &Cli::command()).map_err(Refused::Config)?;
-    parse(&words).map_err(|e| Refused::Config(config::blame(&file, &e)))
+    let first = parse(typed).map_err(Refused::Clap)?;
+    let file = config::find(&first.global, &first.command.input().input).map_err(Refused::Config)?;
+    let (words, odd) = config::merge(file.as_ref(), typed, &Cli::command()).map_err(Refused::Config)?;
+    let cli = parse(&words).map_err(|e| Refused::Config(config::blame(file.as_ref(), &e)))?;
+    Ok((cli, odd))
 }
 
 fn dispatch(cli: &Cli, terminal: &Terminal) -> Result<u8> {
     let flight = supervise::in_worker()?;
-    if flight.is_none()
-        && let Some((max_time, stdin)) = cli.command.supervised()
-    {
-        return supervise::run(max_time, stdin, &mut |sentence| terminal.say(sentence));
+    if flight.is_none() && cli.command.decodes() {
+        let input = cli.command.input();
+        return supervise::run(input.max_time(), input.reads_stdin(), &mut |sentence| terminal.say(sentence));
     }
     match &cli.command {
         Command::Shrink(args) => shrink::run(args, &cli.global, terminal, flight.as_ref()),
+        Command::Stats(args) => stats::run(args, &cli.global, terminal, flight.as_ref()),
+        Command::Split(args) => split::run(args, &cli.global, terminal),
+        Command::Weights(args) => weights::run(args, &cli.global, terminal),
     }
 }

@@ -1,5 +1,7 @@
 //! What every command that looks at images begins with: the listing, said aloud, and the engine.
 
+use std::path::Path;
+
 use super::args::{Global, Input, workers};
 use super::terminal::{Terminal, thousands};
 use crate::decode::{Contract, Limits};
@@ -9,6 +11,7 @@ use crate::engine::crew::Crew;
 use crate::engine::flight::Flight;
 use crate::engine::pipe::Pipe;
 use crate::error::{Error, Result};
+use crate::home::{self, Home};
 use crate::names::shown;
 use crate::source::{self, Listing};
 
@@ -18,6 +21,26 @@ use crate::source::{self, Listing};
 /// What the source says, or that there is nothing in it.
 pub fn list(input: &Input, terminal: &Terminal) -> Result<Listing> {
     let listing = source::open(&input.input, &input.options())?;
+    tell(input, &listing, terminal)?;
+    Ok(listing)
+}
+
+/// Lists the input with what its manifest knows, and says what was understood.
+///
+/// # Errors
+/// As [`list`], or a place for the manifest that something else has taken.
+pub fn list_at_home(
+    input: &Input,
+    options: &source::Options,
+    out: Option<&Path>,
+    terminal: &Terminal,
+) -> Result<(Listing, Home)> {
+    let (listing, home) = home::open(&input.input, options, out)?;
+    tell(input, &listing, terminal)?;
+    Ok((listing, home))
+}
+
+fn tell(input: &Input, listing: &Listing, terminal: &Terminal) -> Result<()> {
     for sentence in &listing.said {
         terminal.say(sentence);
     }
@@ -37,7 +60,7 @@ pub fn list(input: &Input, terminal: &Terminal) -> Result<Listing> {
         let n = thousands(listing.findings.len() as u64);
         terminal.say(&format!("{n} oddities of the names and labels (-v lists them)"));
     }
-    Ok(listing)
+    Ok(())
 }
 
 /// The way of an image, as the options want it.

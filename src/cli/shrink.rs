@@ -5,17 +5,17 @@ use std::time::Instant;
 
 use clap::ValueEnum;
 
-use super::args::{Global, Input, dimensions, side};
+use super::args::{FilterName, Global, IccName, Input, dimensions, side};
 use super::run;
-use super::terminal::{Terminal, bytes, columns, thousands};
+use super::terminal::{Terminal, bytes, columns, near, plural, shell_word, thousands};
 use super::watch::watcher;
-use crate::decode::{Alpha, Chroma, Contract, Icc};
+use crate::decode::{Alpha, Chroma, Contract};
 use crate::engine::cancel::Cancel;
 use crate::engine::flight::Flight;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::fault::Cause;
 use crate::names::shown;
 use crate::out::place;
-use crate::resize::Filter;
 use crate::shrink::size::Fit;
 use crate::shrink::{self, Options, OutputFormat, Report};
 
@@ -77,14 +77,6 @@ pub struct Args {
 }
 
 #[derive(ValueEnum, Debug, Clone, Copy)]
-enum FilterName {
-    Lanczos,
-    Bicubic,
-    Bilinear,
-    Area,
-}
-
-#[derive(ValueEnum, Debug, Clone, Copy)]
 enum FormatName {
     Jpg,
     Png,
@@ -98,12 +90,6 @@ enum ChromaName {
     Yuv420,
     #[value(name = "444")]
     Yuv444,
-}
-
-#[derive(ValueEnum, Debug, Clone, Copy)]
-enum IccName {
-    Srgb,
-    Ignore,
 }
 
 #[derive(ValueEnum, Debug, Clone, Copy, PartialEq)]
@@ -137,12 +123,7 @@ impl Args {
         Options {
             fit,
             upscale: self.upscale,
-            filter: match self.filter {
-                FilterName::Lanczos => Filter::Lanczos,
-                FilterName::Bicubic => Filter::Bicubic,
-                FilterName::Bilinear => Filter::Bilinear,
-                FilterName::Area => Filter::Area,
-            },
+            filter: self.filter.into(),
             format: match self.format {
                 FormatName::Jpg => OutputFormat::Jpg,
                 FormatName::Png => OutputFormat::Png,
@@ -154,14 +135,7 @@ impl Args {
                 ChromaName::Yuv420 => Chroma::Yuv420,
                 ChromaName::Yuv444 => Chroma::Yuv444,
             },
-            contract: Contract {
-                alpha: self.alpha,
-                icc: match self.icc {
-                    IccName::Srgb => Icc::ToSrgb,
-                    IccName::Ignore => Icc::Ignore,
-                },
-                orient: !self.no_orient,
-            },
+            contract: Contract { alpha: self.alpha, icc: self.icc.into(), orient: !self.no_orient },
             salvage: self.on_damage == OnDamage::Keep,
             force: self.force,
         }
@@ -186,6 +160,7 @@ impl Args {
 /// What ends the run.
 pub fn run(args: &Args, global: &Global, terminal: &Terminal, flight: Option<&Flight>) -> Result<u8> {
     let begun = Instant::now();
+    one_size(std::env::args())?;
     let options = args.options();
     let folder = args.folder(&options)?;
     let cancel = Cancel::on_signals();
@@ -216,49 +191,78 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal, flight: Option<&Fl
     Ok(u8::from(exceeded))
 }
 
+/// What is typed overrides prep.toml, so the parser lets the last size win; two sizes typed at once are a mistake.
+fn one_size(typed: impl Iterator<Item = String>) -> Result<()> {
+    let sizes = ["--short-edge", "--long-edge", "--max-edge", "--cover", "--no-resize"];
+    let mut given: Vec<&str> = typed
+        .filter_map(|word| sizes.iter().copied().find(|size| word.split('=').next() == Some(*size)))
+        .map(|size| if size == "--max-edge" { "--long-edge" } else { size })
+        .collect();
+    given.sort_unstable();
+    given.dedup();
+    match given.as_slice() {
+        [first, second, ..] => {
+            Err(Error::Usage(format!("{first} and {second} ask for different sizes: give one")))
+        }
+        _ => Ok(()),
+    }
+}
+
 fn report_text(report: &Report, seconds: f64) -> String {
     let ok = report.ok();
     let mut text =
-        format!("{}: {} images, {}", shown(&report.folder), thousands(ok as u64), bytes(report.bytes_out));
+        format!("{}: {}, {}", shown(&near(&report.folder)), plural(ok, "image"), bytes(report.bytes_out));
     if report.bytes_out > 0 {
         let ratio = report.bytes_in as f64 / report.bytes_out as f64;
         text.push_str(&format!(" from {} ({ratio:.1}x smaller)", bytes(report.bytes_in)));
     }
-    let made = report.total() - report.resumed;
-    if made > 0 {
-        text.push_str(&format!(" in {seconds:.1} s ({:.0} images/s)", made as f64 / seconds.max(1e-3)));
+    if report.made == ok {
+        text.push_str(&format!(" in {seconds:.1} s ({:.0} images/s)\n", ok as f64 / seconds.max(1e-3)));
+    } else if report.made == 0 {
+        text.push_str("\nnothing to do: all of them were finished before\n");
+    } else {
+        text.push_str(&format!(
+            "\n{} made now in {seconds:.1} s, the others were finished before\n",
+            plural(report.made, "copy")
+        ));
     }
-    text.push('\n');
-    if report.resumed > 0 {
-        text.push_str(&format!("{} were finished before\n", thousands(report.resumed as u64)));
+    if report.changed {
+        text.push_str("the options were others before: everything was made anew\n");
     }
     if report.removed > 0 {
-        text.push_str(&format!("{} outdated copies removed\n", thousands(report.removed as u64)));
+        text.push_str(&format!("{} removed\n", plural(report.removed, "outdated copy")));
     }
-    let out = report.total() - ok;
-    if out > 0 {
-        let total = thousands(report.total() as u64);
-        text.push_str(&format!("{} of {total} have no copy:\n", thousands(out as u64)));
-        let mut faults: Vec<_> = report.faults.iter().collect();
-        faults.sort_by_key(|(code, (n, _))| (std::cmp::Reverse(*n), **code));
-        let rows: Vec<Vec<String>> = faults
-            .into_iter()
-            .map(|(code, (n, first))| {
-                vec![thousands(*n as u64), (*code).to_owned(), shown(first).to_string()]
-            })
-            .collect();
-        text.push_str(&columns(&rows, &[true, false, false]));
+    if report.small > 0 {
+        text.push_str(&format!(
+            "{} smaller than asked for and left so (--upscale enlarges)\n",
+            plural(report.small, "image")
+        ));
     }
-    text.push_str(&format!("Every row: {}\n", shown(&report.manifest)));
-    text.push_str(&format!("Next: prep sheet {}\n", shell_word(&report.folder)));
+    text.push_str(&left_out(report));
+    if report.astray > 0 {
+        text.push_str(&format!(
+            "{} in another folder than the label says: take labels from the manifest, not from folders\n",
+            plural(report.astray, "image")
+        ));
+    }
+    text.push_str(&format!("Every row: {}\n", shown(&near(&report.manifest))));
+    text.push_str(&format!("Next: prep split {} --stratify\n", shell_word(&near(&report.folder))));
     text
 }
 
-/// A path as a shell takes it.
-fn shell_word(path: &std::path::Path) -> String {
-    let text = shown(path).to_string();
-    let plain = text.chars().all(|c| c.is_alphanumeric() || "/._-+,:@%".contains(c));
-    if plain { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
+/// The rows without a copy, but for junk, which was counted before.
+fn left_out(report: &Report) -> String {
+    let mut faults: Vec<_> = report.faults.iter().filter(|(code, _)| **code != Cause::Junk.code()).collect();
+    let out: usize = faults.iter().map(|(_, (n, _))| n).sum();
+    if out == 0 {
+        return String::new();
+    }
+    faults.sort_by_key(|(code, (n, _))| (std::cmp::Reverse(*n), **code));
+    let rows: Vec<Vec<String>> = faults
+        .into_iter()
+        .map(|(code, (n, first))| vec![thousands(*n as u64), (*code).to_owned(), shown(first).to_string()])
+        .collect();
+    format!("{} without a copy:\n{}", plural(out, "row"), columns(&rows, &[true, false, false]))
 }
 
 fn report_json(report: &Report, seconds: f64) -> String {
@@ -277,7 +281,11 @@ fn report_json(report: &Report, seconds: f64) -> String {
         "faults": faults,
         "notes": report.notes,
         "resumed": report.resumed,
+        "made": report.made,
         "removed": report.removed,
+        "options_changed": report.changed,
+        "smaller_than_asked": report.small,
+        "label_is_not_folder": report.astray,
         "bytes_in": report.bytes_in,
         "bytes_out": report.bytes_out,
         "seconds": seconds,
@@ -287,12 +295,12 @@ fn report_json(report: &Report, seconds: f64) -> String {
 
 fn estimate_text(estimate: &shrink::Estimate) -> String {
     let mut text = format!(
-        "would write {} images to {}, about {} from {}; {} not usable by their headers\n",
-        thousands(estimate.images as u64),
-        shown(&estimate.folder.join(shrink::IMAGES)),
+        "would write {} to {}, about {} from {}; {} cannot be used (missing, unlisted, or by their headers)\n",
+        plural(estimate.images, "copy"),
+        shown(&near(&estimate.folder.join(shrink::IMAGES))),
         bytes(estimate.bytes_out),
         bytes(estimate.bytes_in),
-        thousands(estimate.refused as u64),
+        plural(estimate.refused, "row"),
     );
     if estimate.finished > 0 {
         text.push_str(&format!("{} of them are finished already\n", thousands(estimate.finished as u64)));

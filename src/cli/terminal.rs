@@ -2,6 +2,8 @@
 
 use std::io::{self, IsTerminal, Write};
 
+use unicode_width::UnicodeWidthStr;
+
 use super::args::{Global, When};
 use crate::error::{Error, Result};
 
@@ -89,6 +91,25 @@ pub fn thousands(number: impl Into<u128>) -> String {
     out
 }
 
+/// "1 image", "18,204 images", "2 copies".
+pub fn plural(n: usize, noun: &str) -> String {
+    let many = match noun.strip_suffix('y') {
+        Some(stem) => format!("{stem}ies"),
+        None => format!("{noun}s"),
+    };
+    format!("{} {}", thousands(n as u64), if n == 1 { noun } else { &many })
+}
+
+/// A path as it is said: from here, where that is shorter.
+pub fn near(path: &std::path::Path) -> std::path::PathBuf {
+    let from_here = crate::out::place::relative(std::path::Path::new("."), path);
+    if path.is_absolute() && from_here.as_os_str().len() < path.as_os_str().len() {
+        from_here
+    } else {
+        path.to_owned()
+    }
+}
+
 /// Bytes in units of a thousand, three digits: 2.03 GB.
 pub fn bytes(number: u64) -> String {
     let mut value = number as f64;
@@ -108,16 +129,22 @@ pub fn bytes(number: u64) -> String {
     format!("{value:.decimals$} {}", units[unit])
 }
 
+/// A path as a shell takes it.
+pub fn shell_word(path: &std::path::Path) -> String {
+    let text = crate::names::shown(path).to_string();
+    let plain = text.chars().all(|c| c.is_alphanumeric() || "/._-+,:@%".contains(c));
+    if plain && !text.is_empty() { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
+}
+
 /// Columns: numbers to the right, text to the left, two spaces between, no boxes.
 pub fn columns(rows: &[Vec<String>], right: &[bool]) -> String {
-    let width =
-        |c: usize| rows.iter().filter_map(|r| r.get(c)).map(|cell| cell.chars().count()).max().unwrap_or(0);
+    let width = |c: usize| rows.iter().filter_map(|r| r.get(c)).map(|cell| cell.width()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..right.len()).map(width).collect();
     let mut out = String::new();
     for row in rows {
         let mut line = String::new();
         for (c, cell) in row.iter().enumerate() {
-            let pad = " ".repeat(widths[c].saturating_sub(cell.chars().count()));
+            let pad = " ".repeat(widths[c].saturating_sub(cell.width()));
             let (before, after) = if right[c] { (pad.as_str(), "") } else { ("", pad.as_str()) };
             line.push_str("  ");
             line.push_str(before);
@@ -138,6 +165,7 @@ mod tests {
     fn numbers_read_well() {
         assert_eq!(thousands(18_204_u32), "18,204");
         assert_eq!(thousands(7_u8), "7");
+        assert_eq!((plural(1, "image"), plural(2000, "copy")), ("1 image".into(), "2,000 copies".into()));
         assert_eq!(bytes(2_031_000_000), "2.03 GB");
         assert_eq!(bytes(999_999), "1.00 MB");
         assert_eq!(bytes(12), "12 B");

@@ -90,6 +90,11 @@ pub(super) fn judge(
             notes.push(Note::new(Oddity::OddParameters, text));
             Ok(None)
         }
+        // Random bytes in the picture data look like markers, at which the engine gives up.
+        Complaint::Fatal(text) if !walk.scans.is_empty() && text.contains("arker") => {
+            let detail = format!("stray markers in the picture data: {text}");
+            Err(Fault::new(Cause::EntropyDamage, detail))
+        }
         Complaint::Fatal(text) => Err(refused(text)),
     }
 }

@@ -21,6 +21,7 @@ mod mend;
 mod plain;
 mod planes;
 mod png;
+mod runs;
 mod sniff;
 mod tiff;
 mod walk;
@@ -116,8 +117,6 @@ pub struct Finish {
 pub struct Codec {
     baseline: baseline::Decoder,
     met: icc::Met,
-    #[cfg(feature = "turbo")]
-    turbo: turbo::Decompressor,
 }
 
 impl Codec {

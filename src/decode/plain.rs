@@ -126,7 +126,9 @@ impl Plain<'_> {
         limits.max_alloc = Some(decoder.total_bytes().saturating_mul(3).saturating_add(64 << 20));
         decoder.set_limits(limits).map_err(|why| fault(&why))?;
         let mut samples = vec![0; bytes];
-        decoder.read_image_boxed(&mut samples).map_err(|why| fault(&why))?;
+        // What is known to be missing says more than where the decoder gave up.
+        let known = super::runs::damage(self.bytes, self.format);
+        decoder.read_image_boxed(&mut samples).map_err(|why| known.clone().unwrap_or_else(|| fault(&why)))?;
         let mut flat = Flattener::new(paint);
         let mut data = Vec::with_capacity(self.width as usize * self.height as usize * 3);
         let channels = usize::from(colour.channel_count());
@@ -153,6 +155,6 @@ impl Plain<'_> {
             notes.push(Note::plain(Oddity::Gray));
         }
         flat.notes(bits == 16, &mut notes);
-        Ok(Raw { rgb: Rgb8::new(self.width, self.height, data), notes, damage: None })
+        Ok(Raw { rgb: Rgb8::new(self.width, self.height, data), notes, damage: known })
     }
 }

@@ -93,12 +93,6 @@ pub(super) fn open<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Found<'a>, Fa
     } else if chunks.gamma && !chunks.srgb && chunks.icc.is_none() {
         notes.push(Note::plain(Oddity::GammaIgnored));
     }
-    if let Some(wrong) = chunks.wrong.as_ref().filter(|w| !w.needed) {
-        notes.push(Note::new(Oddity::MetadataChecksum, &wrong.name));
-    }
-    if chunks.split_data {
-        notes.push(Note::new(Oddity::OddParameters, "other chunks stand between the picture data"));
-    }
     if chunks.frames > 1 {
         notes.push(Note::new(Oddity::Frames, chunks.frames));
     }
@@ -265,9 +259,18 @@ impl Png<'_> {
         if damage.as_ref().is_some_and(|fault| fault.cause.status() == crate::fault::Status::Bad) {
             return Err(damage.unwrap_or_else(|| Fault::new(Cause::Undecodable, "")));
         }
-        if let Some(wrong) = self.chunks.wrong.as_ref().filter(|w| w.needed && damage.is_none()) {
-            damage =
-                Some(Fault::new(Cause::Checksum, format!("the CRC of chunk {} does not match", wrong.name)));
+        if let Some(wrong) = self.chunks.wrong.as_ref().filter(|_| damage.is_none()) {
+            // Also in metadata: Pillow refuses such a file, and bytes that rotted there may have rotted elsewhere.
+            let whose = if wrong.needed { "" } else { ", which holds no pixels," };
+            damage = Some(Fault::new(
+                Cause::Checksum,
+                format!("the CRC of chunk {}{whose} does not match", wrong.name),
+            ));
+        }
+        if self.chunks.split_data && damage.is_none() {
+            // libpng, and so nearly every loader, takes the first piece for all there is.
+            let detail = "other chunks stand between the picture data, where most decoders stop";
+            damage = Some(Fault::new(Cause::Truncated, detail));
         }
         if damage.is_none() && self.chunks.end.is_none() {
             notes.push(Note::plain(Oddity::MissingEnd));

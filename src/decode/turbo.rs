@@ -54,44 +54,19 @@ impl Drop for Handle {
     }
 }
 
-/// Decodes JPEGs; the instance is made when it is first needed and then kept.
-#[derive(Default)]
-pub(super) struct Decompressor {
-    handle: Option<Handle>,
-}
-
-impl Decompressor {
-    /// Decodes `jpeg`, whose header says `size`, at `scale`.
-    ///
-    /// # Errors
-    /// The header is refused, or says another size than the caller saw.
-    pub fn decode(
-        &mut self,
-        jpeg: &[u8],
-        size: (u32, u32),
-        scale: Scale,
-        want: Want,
-    ) -> Result<Pixels, String> {
-        let handle = match self.handle.take() {
-            Some(handle) => handle,
-            None => Self::instance()?,
-        };
-        let pixels = decode_with(&handle, jpeg, size, scale, want)?;
-        // After a refusal TurboJPEG 3.1.0 keeps the half-read header and goes on with it in the next file: an
-        // instance is kept only when it came through.
-        if pixels.complaint.is_none() {
-            self.handle = Some(handle);
-        }
-        Ok(pixels)
-    }
-
-    fn instance() -> Result<Handle, String> {
-        let handle = Handle::new(sys::TJINIT_TJINIT_DECOMPRESS)?;
-        handle.set(sys::TJPARAM_TJPARAM_SCANLIMIT, MOST_SCANS as i32)?;
-        // Profiles and other markers are read by the walker.
-        handle.set(sys::TJPARAM_TJPARAM_SAVEMARKERS, 0)?;
-        Ok(handle)
-    }
+/// Decodes `jpeg`, whose header says `size`, at `scale`.
+///
+/// Every file gets an instance of its own, which costs microseconds. A kept one would carry the tables of one picture
+/// into the next, where a file that lacks its own would be decoded with its neighbour's: other pixels on other threads.
+///
+/// # Errors
+/// The header is refused, or says another size than the caller saw.
+pub(super) fn decode(jpeg: &[u8], size: (u32, u32), scale: Scale, want: Want) -> Result<Pixels, String> {
+    let handle = Handle::new(sys::TJINIT_TJINIT_DECOMPRESS)?;
+    handle.set(sys::TJPARAM_TJPARAM_SCANLIMIT, MOST_SCANS as i32)?;
+    // Profiles and other markers are read by the walker.
+    handle.set(sys::TJPARAM_TJPARAM_SAVEMARKERS, 0)?;
+    decode_with(&handle, jpeg, size, scale, want)
 }
 
 fn decode_with(

@@ -55,6 +55,11 @@ impl Read<'_> {
         self.opened.header()
     }
 
+    /// See [`Opened::needs_profile`].
+    pub fn needs_profile(&self, codec: &mut Codec) -> bool {
+        self.opened.needs_profile(codec)
+    }
+
     /// See [`Opened::scale_for`].
     pub fn scale_for(&self, part: (u32, u32), to: (u32, u32), gap: f64) -> Scale {
         self.opened.scale_for(part, to, gap)

@@ -67,9 +67,16 @@ struct Watched {
 /// [`Error::Internal`] when the process cannot be started or dies again and again with no file in hand.
 pub fn run(max_time: Duration, spool_stdin: bool, say: &mut dyn FnMut(&str)) -> Result<u8> {
     let internal = |e: io::Error| Error::Internal(format!("the working process cannot be watched: {e}"));
-    let folder = tempfile::Builder::new().prefix("prep-").tempdir().map_err(internal)?;
-    let slots = flight::prepare(folder.path()).map_err(internal)?;
-    let stdin = if spool_stdin { Some(spool(folder.path()).map_err(internal)?) } else { None };
+    let no_room = |e: io::Error| {
+        Error::Usage(format!(
+            "no temporary files can be made in {}: {}; name another folder with the variable TMPDIR",
+            crate::names::shown(&std::env::temp_dir()),
+            crate::error::io_reason(&e)
+        ))
+    };
+    let folder = tempfile::Builder::new().prefix("prep-").tempdir().map_err(no_room)?;
+    let slots = flight::prepare(folder.path()).map_err(no_room)?;
+    let stdin = if spool_stdin { Some(spool(folder.path()).map_err(no_room)?) } else { None };
     let watched = Watched {
         slots,
         max_time,

@@ -5,6 +5,7 @@
 //! output path that no other entry has.
 
 pub mod journal;
+pub mod link;
 pub mod place;
 pub mod plan;
 

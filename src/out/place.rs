@@ -1,18 +1,18 @@
 //! Where an output folder may be: never inside, equal to or above the input, whatever links are on the way.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use crate::error::{Error, Result};
 use crate::names::shown;
 
-/// The folder beside `input` that a command writes to by default: `photos` with suffix `-512` gives `photos-512`.
-/// The input's real name is used, so that `.` works.
+/// The folder beside `input` that a command writes to by default: `photos` with suffix `-512` gives `photos-512`. For a
+/// table or an image it is the folder in which that lies. The input's real name is used, so that `.` works.
 ///
 /// # Errors
 /// [`Error::Read`] where `input` does not exist; [`Error::Outputs`] for the root of the file system, which has no beside.
 pub fn beside(input: &Path, suffix: &str) -> Result<PathBuf> {
     let real = input.canonicalize().map_err(|e| Error::read("looking at the input", input, e))?;
-    let folder = if real.is_dir() { real } else { real.with_extension("") };
+    let folder = if real.is_dir() { real } else { real.parent().map(Path::to_owned).unwrap_or_default() };
     let (Some(parent), Some(name)) = (folder.parent(), folder.file_name()) else {
         return Err(Error::Outputs(
             "the input is the root of the file system: say with -o where to write".into(),
@@ -63,6 +63,42 @@ fn real_of_planned(path: &Path) -> PathBuf {
             }
             _ => return absolute,
         }
+    }
+}
+
+/// The place of `below` in `folder`, for writing and for removing; nothing that could leave the folder is accepted.
+///
+/// # Errors
+/// [`Error::Internal`] when `below` is absolute or has `..` in it, which no plan of ours has.
+pub fn inside(folder: &Path, below: &Path) -> Result<PathBuf> {
+    let plain = below.components().all(|c| matches!(c, Component::Normal(_)));
+    if !plain || below.as_os_str().is_empty() {
+        return Err(Error::Internal(format!("{} is no path below {}", shown(below), shown(folder))));
+    }
+    Ok(folder.join(below))
+}
+
+/// Refuses links where outputs will be written: through one that leads to the sources a copy would overwrite them.
+/// `below` are the files that will be written in `folder`.
+///
+/// # Errors
+/// [`Error::Outputs`] naming the link.
+pub fn check_no_links<'a>(folder: &Path, below: impl Iterator<Item = &'a Path>) -> Result<()> {
+    let mut seen: std::collections::HashSet<&Path> = std::collections::HashSet::new();
+    let is_link = |path: &Path| path.symlink_metadata().is_ok_and(|meta| meta.file_type().is_symlink());
+    let found = is_link(folder).then(|| folder.to_owned()).or_else(|| {
+        below
+            .flat_map(|file| file.ancestors().skip(1).take_while(|a| !a.as_os_str().is_empty()))
+            .filter(|parent| seen.insert(parent))
+            .map(|parent| folder.join(parent))
+            .find(|parent| is_link(parent))
+    });
+    match found {
+        None => Ok(()),
+        Some(link) => Err(Error::Outputs(format!(
+            "{} is a symbolic link; prep does not write through links: remove it, or choose another folder with -o",
+            shown(&link)
+        ))),
     }
 }
 

@@ -22,7 +22,10 @@ pub struct Planned {
 /// `extension` says of it. Where two would collide — `a.jpg` with `a.png`, twins that differ in case or Unicode form,
 /// a file with a folder — the one that comes first in byte order keeps its name and the others carry their old
 /// extension (`a.png` becomes `a_png.jpg`), then a number.
+///
+/// Every planned path stays below the folder of outputs: a source that is absolute or climbs out keeps its name alone.
 pub fn plan(sources: &[PathBuf], extension: impl Fn(usize) -> String) -> Vec<Planned> {
+    let sources: Vec<PathBuf> = sources.iter().map(|source| below(source)).collect();
     let mut order: Vec<usize> = (0..sources.len()).collect();
     order.sort_by(|a, b| sources[*a].as_os_str().cmp(sources[*b].as_os_str()));
 
@@ -59,6 +62,23 @@ pub fn plan(sources: &[PathBuf], extension: impl Fn(usize) -> String) -> Vec<Pla
         plans[i] = Some(Planned { path, twin });
     }
     plans.into_iter().flatten().collect()
+}
+
+/// The folder of copies of sources that lie outside the root.
+const OUTSIDE: &str = "outside";
+
+/// A relative path of plain names for a source; without NUL, which no file system takes.
+fn below(source: &Path) -> PathBuf {
+    use std::os::unix::ffi::OsStringExt;
+    let plain = source.components().all(|c| matches!(c, Component::Normal(_)));
+    let path = match source.file_name() {
+        Some(_) if plain => source.to_owned(),
+        Some(name) => Path::new(OUTSIDE).join(name),
+        None => Path::new(OUTSIDE).join("nameless"),
+    };
+    let mut bytes = path.into_os_string().into_vec();
+    bytes.iter_mut().filter(|b| **b == 0).for_each(|b| *b = b'_');
+    PathBuf::from(std::ffi::OsString::from_vec(bytes))
 }
 
 /// Attempt 0: `stem.ext`; 1: `stem_oldext.ext`; then `stem_oldext_2.ext` and so on. Names stay within 255 bytes.
@@ -143,6 +163,24 @@ mod tests {
         let plans = planned(&["a.png", "a.jpg/b.png"]);
         assert_eq!(plans[1], "a.jpg/b.jpg");
         assert_ne!(plans[0], "a.jpg");
+    }
+
+    #[test]
+    fn no_planned_path_leaves_the_folder_of_outputs() {
+        let plans = planned(&[
+            "/etc/passwd.png",
+            "../../x/a.png",
+            "a/../../b.png",
+            "/",
+            "..",
+            "nul\0.png",
+            "ok/a.png",
+        ]);
+        assert_eq!(plans[6], "ok/a.jpg");
+        for path in &plans {
+            let inside = Path::new(path).components().all(|c| matches!(c, Component::Normal(_)));
+            assert!(inside && !path.contains('\0'), "{plans:?}");
+        }
     }
 
     #[test]

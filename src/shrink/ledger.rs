@@ -34,6 +34,11 @@ impl Stamp {
     }
 }
 
+/// When a file was last written, in nanoseconds.
+pub fn written(meta: &fs::Metadata) -> i64 {
+    meta.mtime().wrapping_mul(1_000_000_000).wrapping_add(meta.mtime_nsec())
+}
+
 /// One finished entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Line {
@@ -55,6 +60,9 @@ pub struct Line {
     pub bytes: u64,
     /// Hash of the copy.
     pub hash: String,
+    /// When the copy was last written, in nanoseconds; a copy that something else has changed is made anew.
+    #[serde(default)]
+    pub written: i64,
     /// Stored size of the source.
     pub src_size: (u32, u32),
     /// Format of the source.
@@ -75,6 +83,7 @@ impl Line {
         line.size = made.size;
         line.bytes = made.bytes;
         line.hash = made.hash;
+        line.written = made.written;
         line
     }
 
@@ -95,6 +104,7 @@ impl Line {
             size: (0, 0),
             bytes: 0,
             hash: String::new(),
+            written: 0,
             src_size: source.size,
             src_format: source.format,
             src_mode: source.mode,
@@ -133,7 +143,8 @@ impl Line {
             Some(_) => self.stamp == Stamp::of(&entry.file),
             None => {
                 let copy = images.join(crate::names::decode(&self.out));
-                fs::symlink_metadata(copy).is_ok_and(|meta| meta.is_file() && meta.len() == self.bytes)
+                let whole = |meta: &fs::Metadata| meta.is_file() && meta.len() == self.bytes;
+                fs::symlink_metadata(copy).is_ok_and(|meta| whole(&meta) && written(&meta) == self.written)
                     && self.stamp == Stamp::of(&entry.file)
             }
         }

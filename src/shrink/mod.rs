@@ -25,9 +25,9 @@ use crate::fault::Status;
 use crate::names;
 use crate::out::journal::{self, Journal};
 use crate::out::plan::{Planned, plan};
-use crate::out::{self, Claim};
+use crate::out::{self, Claim, place};
 use crate::resize::Filter;
-use crate::source::Listing;
+use crate::source::{Listing, labels_of};
 
 /// The folder of pictures in a workspace. Nothing else is ever put below it.
 pub const IMAGES: &str = "images";
@@ -131,8 +131,16 @@ pub struct Report {
     pub faults: BTreeMap<&'static str, (usize, String)>,
     /// For each oddity: how often.
     pub notes: BTreeMap<&'static str, usize>,
-    /// Entries whose copies an earlier run had made.
+    /// Entries that an earlier run had finished.
     pub resumed: usize,
+    /// Copies that this run made.
+    pub made: usize,
+    /// An earlier run with other options had filled the folder.
+    pub changed: bool,
+    /// Copies of pictures that are smaller than what was asked for.
+    pub small: usize,
+    /// Usable images whose label is another than the folder in which their copy lies.
+    pub astray: usize,
     /// Copies of an earlier run whose sources are gone, removed.
     pub removed: usize,
     /// Bytes of the sources that have copies.
@@ -162,7 +170,7 @@ impl Report {
             .sum()
     }
 
-    fn count(&mut self, entry: &Entry, line: &Line) {
+    fn count(&mut self, entry: &Entry, line: &Line, options: &Options) {
         let status = match line.fault() {
             Some(fault) => {
                 let first = || format!("{}: {}", entry.path, fault.detail);
@@ -172,6 +180,10 @@ impl Report {
             None => {
                 self.bytes_in += entry.bytes;
                 self.bytes_out += line.bytes;
+                self.small +=
+                    usize::from(!options.upscale && options.fit.of(line.size, true).size > line.size);
+                let folder = line.out.split_once('/').map_or("", |(folder, _)| folder);
+                self.astray += usize::from(!listing_labels(entry).any(|label| label == folder));
                 Status::Ok
             }
         };
@@ -213,17 +225,20 @@ pub fn run(
     crew: &Crew<'_>,
     watch: &mut dyn Watch,
 ) -> Result<Report> {
-    out::place::check_apart(&listing.root, folder)?;
+    place::check_apart(&listing.root, folder)?;
     workspace::check_ours(folder)?;
     let plans = plan_outputs(listing, options);
     let outs: Vec<String> = plans.iter().map(|p| names::encode(&p.path)).collect();
     let claim = Claim::take(folder)?;
     claim.sweep();
     let images = folder.join(IMAGES);
+    place::check_no_links(&images, plans.iter().map(|p| p.path.as_path()))?;
 
     let journal_path = folder.join(Claim::CORNER).join(JOURNAL);
-    let removed = remove_stale(&journal_path, &images, &outs)?;
+    let claimed = claimed_before(&journal_path)?;
+    let removed = remove_stale(&claimed, &images, &outs)?;
     let heading = if options.force { String::new() } else { options.heading() };
+    let changed = journal::read_any(&journal_path)?.0.is_some_and(|earlier| earlier != options.heading());
     let (mut journal, old) = open_journal(&journal_path, folder, &heading, options)?;
     let mut known: HashMap<String, Line> =
         old.iter().filter_map(|text| Line::parse(text)).map(|line| (line.src.clone(), line)).collect();
@@ -250,7 +265,7 @@ pub fn run(
             let i = missing[item.index];
             let entry = &listing.entries[i];
             let stamp = Stamp::of(&entry.file);
-            let target = images.join(&plans[i].path);
+            let target = place::inside(&images, &plans[i].path)?;
             match one::make(bench, pipe, options, entry, (&target, encoding_of(entry, options)), item) {
                 Ok(made) => Ok(Line::made(entry, outs[i].clone(), stamp, made)),
                 Err(Failed::Fault(fault, source)) => {
@@ -267,12 +282,18 @@ pub fn run(
         |k, line: Result<Line>| {
             let line = line?;
             let i = missing[k];
-            if !line.fault.is_empty() {
-                // An earlier copy of a file that is now bad must not stay among the good ones.
-                out::remove("removing an outdated copy", &images.join(&plans[i].path))?;
+            let fault = line.fault();
+            if fault.is_some() {
                 tally.bad += 1;
+                if claimed.contains(&line.out) {
+                    // An earlier copy of a file that is now bad must not stay among the good ones.
+                    out::remove("removing an outdated copy", &place::inside(&images, &plans[i].path)?)?;
+                }
             }
-            journal.claim(line.to_text())?;
+            // What will be tried again anyway needs no memory.
+            if !fault.is_some_and(|fault| fault.cause.is_transient()) {
+                journal.claim(line.to_text())?;
+            }
             tally.done += 1;
             tally.bytes += listing.entries[i].bytes;
             lines[i] = Some(line);
@@ -294,16 +315,24 @@ pub fn run(
         )));
     }
     let mut report = Report {
+        changed,
+        made: missing.iter().filter(|i| lines[**i].fault.is_empty()).count(),
         folder: folder.to_owned(),
         resumed: listing.entries.len() - missing.len(),
         removed,
         ..Report::default()
     };
     for (entry, line) in listing.entries.iter().zip(&lines) {
-        report.count(entry, line);
+        report.count(entry, line, options);
     }
     report.manifest = workspace::finish(folder, listing, options, &plans, &lines)?;
     Ok(report)
+}
+
+/// The labels of an entry; one without any has one that is empty.
+fn listing_labels(entry: &Entry) -> impl Iterator<Item = &str> {
+    let none = entry.label.is_empty().then_some("");
+    labels_of(&entry.label).chain(none)
 }
 
 fn open_journal(
@@ -320,19 +349,25 @@ fn open_journal(
     Journal::open(path, folder, heading)
 }
 
-/// Removes copies that an earlier run claims and that this one does not plan: their sources are gone or are to be
-/// written under another name.
-fn remove_stale(journal_path: &Path, images: &Path, outs: &[String]) -> Result<usize> {
+/// The copies that an earlier run claims, whatever its options were.
+fn claimed_before(journal_path: &Path) -> Result<HashSet<String>> {
     let (_, old) = journal::read_any(journal_path)?;
+    let lines = old.iter().filter_map(|text| Line::parse(text));
+    Ok(lines.filter(|line| line.fault.is_empty()).map(|line| line.out).collect())
+}
+
+/// Removes copies that this run does not plan: their sources are gone or are to be written under another name.
+fn remove_stale(claimed: &HashSet<String>, images: &Path, outs: &[String]) -> Result<usize> {
     let planned: HashSet<&str> = outs.iter().map(String::as_str).collect();
+    let mut stale: Vec<&String> = claimed.iter().filter(|out| !planned.contains(out.as_str())).collect();
+    stale.sort();
     let mut removed = 0;
-    for line in old.iter().filter_map(|text| Line::parse(text)) {
-        if line.fault.is_empty() && !planned.contains(line.out.as_str()) {
-            let path = images.join(names::decode(&line.out));
-            if path.symlink_metadata().is_ok() {
-                out::remove("removing an outdated copy", &path)?;
-                removed += 1;
-            }
+    for out in stale {
+        // A journal that was altered by hand cannot point outside.
+        let Ok(path) = place::inside(images, &names::decode(out)) else { continue };
+        if path.symlink_metadata().is_ok() {
+            out::remove("removing an outdated copy", &path)?;
+            removed += 1;
         }
     }
     Ok(removed)

@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use super::Options;
+use super::ledger::written;
 use super::size::Geometry;
-use crate::decode::{Codec, Format, Header};
+use crate::decode::{Codec, Format, Header, Icc};
 use crate::encode::{Encoder, Encoding};
 use crate::engine::crew::Item;
 use crate::engine::pipe::{Pipe, Read, Scratch};
@@ -38,6 +39,8 @@ pub struct Made {
     pub bytes: u64,
     /// blake3 of the copy, 32 hex digits.
     pub hash: String,
+    /// When it was written, in nanoseconds.
+    pub written: i64,
     /// What the source was.
     pub source: Source,
     /// What was odd about it, and what was done.
@@ -97,6 +100,7 @@ pub fn make(
     let mut made =
         encode(bench, pipe, options, entry, encoding, item).map_err(|(fault, s)| Failed::Fault(fault, s))?;
     out::write_whole("writing a copy", target, &bench.encoded, false).map_err(Failed::Run)?;
+    made.written = target.symlink_metadata().map_or(0, |meta| written(&meta));
     made.hash = short_hex(&blake3::hash(&bench.encoded));
     Ok(made)
 }
@@ -119,7 +123,9 @@ pub fn encode(
         work.encode(read, codec)
     });
     match outcome {
-        Ok(size) => Ok(Made { size, bytes: encoded.len() as u64, hash: String::new(), source, notes }),
+        Ok(size) => {
+            Ok(Made { size, bytes: encoded.len() as u64, hash: String::new(), written: 0, source, notes })
+        }
         Err(fault) => Err((fault, source)),
     }
 }
@@ -161,7 +167,7 @@ impl Work<'_> {
     fn encode(&mut self, read: &Read<'_>, codec: &mut Codec) -> Result<(u32, u32), Fault> {
         let header = read.header();
         let geometry = geometry(self.options, header);
-        if self.may_copy(header, &geometry) {
+        if self.may_copy(header, &geometry) && !self.converts(read, codec) {
             return self.copy(read, codec);
         }
         let turn = self.options.contract.orient;
@@ -198,6 +204,11 @@ impl Work<'_> {
             && plain
             && !turned
             && geometry.is_identity((header.width, header.height))
+    }
+
+    /// Is there a profile to be converted? A copy without it would be another picture.
+    fn converts(&self, read: &Read<'_>, codec: &mut Codec) -> bool {
+        self.options.contract.icc == Icc::ToSrgb && read.needs_profile(codec)
     }
 
     /// Decodes the whole picture to prove it, then copies its coded data without metadata.

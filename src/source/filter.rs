@@ -42,6 +42,11 @@ impl Filter {
         })
     }
 
+    /// Do `--glob` and `--exclude` leave out nothing?
+    pub(super) fn takes_all(&self) -> bool {
+        self.only.is_none() && self.not.is_none()
+    }
+
     /// Is the folder at `path` (below the root) left out with all that is in it?
     pub(super) fn leaves_folder(&self, path: &Path) -> Option<Left> {
         let name = path.file_name().unwrap_or(path.as_os_str()).as_bytes();

@@ -96,8 +96,13 @@ fn from_table(root: &Path, table: Table, options: &Options, filter: &Filter) -> 
 /// Reads a table; one whose first row is data gets names of ours.
 fn read_table(path: &Path) -> Result<Table> {
     let bytes = table::load(path)?;
-    let table = table::parse(path, bytes.clone(), Header::Names)?;
-    if is_headerless(&table) { table::parse(path, bytes, Header::None) } else { Ok(table) }
+    // A pipe cannot be read again.
+    let spare = if path.is_file() { None } else { Some(bytes.clone()) };
+    let table = table::parse(path, bytes, Header::Names)?;
+    if !is_headerless(&table) {
+        return Ok(table);
+    }
+    table::parse(path, spare.map_or_else(|| table::load(path), Ok)?, Header::None)
 }
 
 /// The one table at the top of a folder that names files in it, and what there is to say about others.
@@ -121,11 +126,14 @@ fn table_at_top(root: &Path, options: &Options, filter: &Filter) -> Result<(Opti
             return Ok((Some(table), said));
         }
         if !names_files(root, &table, known, options, filter)? {
+            if known {
+                said.push(format!("{} is not used: no column of it names files here", shown(&name)));
+            }
             continue;
         }
         match &chosen {
-            None if known || others.is_empty() => chosen = Some(table),
-            _ => others.push(name.to_string_lossy().into_owned()),
+            None => chosen = Some(table),
+            Some(_) => others.push(name.to_string_lossy().into_owned()),
         }
     }
     let unknown = chosen.as_ref().is_some_and(|t| rank(&t.path) == TABLES.len());
@@ -177,7 +185,7 @@ fn names_files(root: &Path, table: &Table, known: bool, options: &Options, filte
     let disk = Disk::new(root);
     let (asked, hits) = (sample(table).count(), best_hits(root, table, &disk, options));
     if hits > 0 || !known || asked == 0 {
-        return Ok(hits * 10 >= asked && hits > 0 || known && hits > 0);
+        return Ok(hits > 0 && (known || hits * 10 >= asked));
     }
     // Names without folders are found by the walk alone.
     let disk = Disk::with_files(root, walk(root, Path::new(""), filter)?.files);
@@ -186,7 +194,7 @@ fn names_files(root: &Path, table: &Table, known: bool, options: &Options, filte
 
 fn best_hits(root: &Path, table: &Table, disk: &Disk, options: &Options) -> usize {
     let bases = Base::candidates(root, &table.path);
-    let resolver = Resolver { disk, root, bases, allow_outside: options.allow_outside };
+    let resolver = Resolver { disk, root, bases, allow_outside: options.allow_outside, looks: true };
     let only = options.path_col.as_deref().and_then(|name| table.column(name));
     (0..table.columns.len())
         .filter(|column| only.is_none_or(|only| only == *column))

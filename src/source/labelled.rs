@@ -16,7 +16,7 @@ use super::resolve::{Base, Resolver};
 use super::rows::tell;
 use super::tree::{self, meaning, shape};
 use super::walk::{Found, Walked, walk};
-use super::{Finding, Ignored, Kind, Listing, Options, Trouble};
+use super::{Finding, Ignored, Kind, Listing, Options, Trouble, keep};
 
 /// The listing of a label table.
 ///
@@ -67,7 +67,13 @@ pub(super) fn open_list(root: &Path, table: Table, options: &Options, filter: &F
 }
 
 fn resolver<'a>(root: &'a Path, table: &Table, disk: &'a Disk, options: &Options) -> Resolver<'a> {
-    Resolver { disk, root, bases: Base::candidates(root, &table.path), allow_outside: options.allow_outside }
+    Resolver {
+        disk,
+        root,
+        bases: Base::candidates(root, &table.path),
+        allow_outside: options.allow_outside,
+        looks: options.files,
+    }
 }
 
 /// All rows, and the walked files without one.
@@ -81,16 +87,7 @@ fn listing(root: &Path, kind: Kind, table: Table, roles: &Roles, disk: Disk, opt
         roles.labels.sentence(&table)
     )];
     let resolver = Resolver { bases: roles.bases.clone(), ..resolver(root, &table, &disk, options) };
-    let mut told = if options.files {
-        tell(root, &table, roles, &resolver, &disk)
-    } else {
-        let none = Disk::new(Path::new("/dev/null"));
-        let unseen =
-            Resolver { disk: &none, root: Path::new("/dev/null"), bases: resolver.bases.clone(), ..resolver };
-        let mut told = tell(root, &table, roles, &unseen, &none);
-        unseen_is_fine(&mut told.entries, &mut told.findings);
-        told
-    };
+    let mut told = tell(root, &table, roles, &resolver, &disk);
     said.append(&mut told.said);
     let (mut entries, mut findings) = (told.entries, told.findings);
     for (found, named) in disk.into_files().into_iter().zip(told.named) {
@@ -111,16 +108,6 @@ fn listing(root: &Path, kind: Kind, table: Table, roles: &Roles, disk: Disk, opt
         ignored,
         said,
     }
-}
-
-/// Where nobody looks for the files, none is missing.
-fn unseen_is_fine(entries: &mut [Entry], findings: &mut Vec<Finding>) {
-    for entry in entries {
-        if entry.fault.as_ref().is_some_and(|f| f.cause == Cause::Missing && !entry.path.contains("%00")) {
-            entry.fault = None;
-        }
-    }
-    findings.retain(|f| f.kind != Trouble::MissingFile || f.at.contains("%00"));
 }
 
 /// The row of a file that the table does not name.
@@ -145,11 +132,9 @@ fn finish(
     if options.files && !listing.entries.iter().any(|e| e.row.is_some() && e.fault.is_none()) {
         return Err(nothing_named(&listing, roles));
     }
-    let all = listing.entries.len();
-    let kept: Vec<bool> = listing.entries.iter().map(|e| filter.wants(&names::decode(&e.path))).collect();
-    let mut kept = kept.into_iter();
-    listing.entries.retain(|_| kept.next().unwrap_or(true));
-    listing.ignored.by_glob += all - listing.entries.len();
+    if !filter.takes_all() {
+        listing.ignored.by_glob += keep(&mut listing, |e| filter.wants(&names::decode(&e.path)));
+    }
     by_tree(&mut listing, roles, scope);
     if let Some(table) = &listing.table {
         listing.findings.extend(empty_cells(table, roles));
@@ -159,8 +144,15 @@ fn finish(
 
 /// Labels and splits that the folders tell and the table does not.
 fn by_tree(listing: &mut Listing, roles: &Roles, scope: &Path) {
-    let paths: Vec<PathBuf> =
-        listing.entries.iter().filter(|e| e.fault.is_none()).map(|e| names::decode(&e.path)).collect();
+    // The shape is that of the folders, so one file of each will do.
+    let folder = |path: &str| path.rfind('/').map_or(0, |at| at);
+    let mut usable = listing.entries.iter().filter(|e| e.fault.is_none()).map(|e| e.path.as_str()).peekable();
+    let mut paths: Vec<PathBuf> = Vec::new();
+    while let Some(path) = usable.next() {
+        if usable.peek().is_none_or(|next| next[..folder(next)] != path[..folder(path)]) {
+            paths.push(names::decode(path));
+        }
+    }
     let mut kind = shape(paths.iter().map(PathBuf::as_path));
     let mut strip = Path::new("");
     if kind != Kind::Splits {

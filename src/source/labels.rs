@@ -54,15 +54,47 @@ impl Labels {
     pub(super) fn of(&self, table: &Table, row: usize) -> String {
         match self {
             Self::None => String::new(),
-            // Spaces alone are no name of a class.
-            Self::Column(column) => match table.cell(row, *column) {
-                cell if cell.trim().is_empty() => String::new(),
-                cell => cell.to_owned(),
-            },
-            Self::Several(column, c) => joined(table.cell(row, *column).split(*c).map(str::trim)),
+            Self::Column(column) | Self::Several(column, _) => self.of_cell(table.cell(row, *column)),
             Self::OneHot(columns) => joined(
                 columns.iter().filter(|c| is_one(table.cell(row, **c))).map(|c| table.columns[*c].trim()),
             ),
+        }
+    }
+
+    /// How many rows name each label.
+    pub(super) fn counts(&self, table: &Table) -> BTreeMap<String, usize> {
+        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+        let mut add = |told: &str, n: usize| {
+            for label in super::labels_of(told) {
+                match counts.get_mut(label) {
+                    Some(so_far) => *so_far += n,
+                    None => {
+                        counts.insert(label.to_owned(), n);
+                    }
+                }
+            }
+        };
+        match self {
+            Self::None => {}
+            // Cells come again and again: each is looked at once.
+            Self::Column(column) | Self::Several(column, _) => {
+                for (cell, n) in tally(table, *column) {
+                    add(&self.of_cell(cell), n);
+                }
+            }
+            Self::OneHot(_) => (0..table.len()).for_each(|row| add(&self.of(table, row), 1)),
+        }
+        counts
+    }
+
+    /// The labels that a cell tells; empty for columns of 0 and 1, which have no such cell.
+    fn of_cell(&self, cell: &str) -> String {
+        match self {
+            Self::None | Self::OneHot(_) => String::new(),
+            // Spaces alone are no name of a class.
+            Self::Column(_) if cell.trim().is_empty() => String::new(),
+            Self::Column(_) => cell.to_owned(),
+            Self::Several(_, c) => joined(cell.split(*c).map(str::trim)),
         }
     }
 
@@ -102,7 +134,8 @@ fn is_zero(cell: &str) -> bool {
     matches!(cell.trim(), "0" | "0.0" | "0.")
 }
 
-/// The columns of 0 and 1 that together name a class in nearly every row; none where they do not.
+/// The columns of 0 and 1 that together name a class in most rows; none where they do not. Rows without any ("no
+/// finding") are common where several labels may be true.
 fn one_hot(table: &Table, taken: &[usize]) -> Vec<usize> {
     let of_01 = |column: &usize| {
         let (mut zeros, mut ones) = (0, 0);
@@ -121,7 +154,7 @@ fn one_hot(table: &Table, taken: &[usize]) -> Vec<usize> {
         .filter(of_01)
         .collect();
     let named = (0..table.len()).filter(|row| columns.iter().any(|c| is_one(table.cell(*row, *c)))).count();
-    if columns.len() > 1 && named * 10 >= table.len() * 9 { columns } else { Vec::new() }
+    if columns.len() > 1 && named * 2 > table.len() { columns } else { Vec::new() }
 }
 
 /// Words that come again and again, no numbers, no file names: what a class looks like.

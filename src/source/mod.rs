@@ -16,7 +16,7 @@ mod saved;
 mod tree;
 mod walk;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 use crate::entry::Entry;
@@ -118,6 +118,8 @@ pub struct Listing {
 pub struct Ignored {
     /// `Thumbs.db`, `.DS_Store`, `._*`, `.ipynb_checkpoints`, `__MACOSX`, `@eaDir` …
     pub junk: usize,
+    /// Folders that earlier runs of prep made.
+    pub made: usize,
     /// Names that start with a dot.
     pub hidden: usize,
     /// Well-known files that are no pictures, by extension in lower case.
@@ -137,10 +139,14 @@ pub struct Ignored {
 pub fn open(input: &Path, options: &Options) -> Result<Listing> {
     let filter = Filter::new(options)?;
     let mut listing = input::open(input, options, &filter)?;
+    // Before rows are left out: the index of a class must not depend on the part of the split that is asked for.
+    count_classes(&mut listing);
     if let Some(split) = &options.split {
         keep_split(&mut listing, split)?;
     }
-    finish(&mut listing);
+    listing.entries.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+    listing.findings.sort();
+    listing.said.extend(listing.ignored.sentence());
     Ok(listing)
 }
 
@@ -155,23 +161,31 @@ fn keep_split(listing: &mut Listing, split: &str) -> Result<()> {
         };
         return Err(Error::Usage(format!("--split {split}: {there}")));
     }
-    let all = listing.entries.len();
-    listing.entries.retain(|e| e.split == split);
-    listing.ignored.other_split = all - listing.entries.len();
+    listing.ignored.other_split = keep(listing, |e| e.split == split);
     Ok(())
 }
 
-/// What holds for every listing: order, classes, and the sentence about what was left out.
-fn finish(listing: &mut Listing) {
-    listing.entries.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+/// Leaves only wanted entries, drops what was found about the others, and tells how many those were.
+fn keep(listing: &mut Listing, wanted: impl Fn(&Entry) -> bool) -> usize {
+    let mut dropped: HashSet<String> = HashSet::new();
+    listing.entries.retain(|entry| {
+        let wanted = wanted(entry);
+        if !wanted {
+            dropped.insert(entry.path.clone());
+        }
+        wanted
+    });
+    listing.findings.retain(|finding| !dropped.contains(&finding.at));
+    dropped.len()
+}
+
+/// The classes of all entries, with those that the tree already told.
+fn count_classes(listing: &mut Listing) {
     let mut classes: BTreeSet<&str> = listing.classes.iter().map(String::as_str).collect();
     for entry in &listing.entries {
-        // Most neighbours share a class.
         classes.extend(labels_of(&entry.label));
     }
     listing.classes = classes.into_iter().map(str::to_owned).collect();
-    listing.findings.sort();
-    listing.said.extend(listing.ignored.sentence());
 }
 
 /// The labels in the `label` of an entry: none, one, or several joined by `|`.

@@ -73,6 +73,8 @@ pub(super) struct Resolver<'a> {
     /// The most likely first.
     pub(super) bases: Vec<Base>,
     pub(super) allow_outside: bool,
+    /// Are the files looked for? Else a cell is taken by its spelling alone.
+    pub(super) looks: bool,
 }
 
 /// A spelling of a cell, cleaner than the one before.
@@ -97,6 +99,12 @@ impl Resolver<'_> {
             let fault = Fault::new(Cause::Missing, "the path holds a NUL byte, which no file name can");
             return Meant { path: PathBuf::from(cell), how: Vec::new(), hit: Err(fault) };
         }
+        if !self.looks {
+            return match self.as_it_is(cell) {
+                Some(path) => Meant { path, how: Vec::new(), hit: Err(Fault::new(Cause::Missing, "")) },
+                None => self.nothing(&forms(cell)),
+            };
+        }
         let forms = forms(cell);
         for form in &forms {
             if let Some(meant) = self.exact(form) {
@@ -109,6 +117,20 @@ impl Resolver<'_> {
             }
         }
         self.nothing(&forms)
+    }
+
+    /// The path of a cell that has nothing to be cleaned, below the root.
+    fn as_it_is(&self, cell: &str) -> Option<PathBuf> {
+        let clean = |part: &str| !matches!(part, "" | "." | "..");
+        let simple = names::is_plain(cell)
+            && !cell.contains(['\\', ':'])
+            && !cell.starts_with(' ')
+            && !cell.ends_with(' ')
+            && cell.split('/').all(clean);
+        match self.bases.first() {
+            Some(Base { folder, strip: None }) if simple => Some(folder.join(cell)),
+            _ => None,
+        }
     }
 
     /// Does `cell` name a file by the spelling itself, at `base`?

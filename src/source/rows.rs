@@ -21,11 +21,10 @@ const SHOWN: usize = 100;
 /// One row with what its path means.
 struct Named {
     path: String,
-    file: PathBuf,
     bytes: u64,
     place: Option<usize>,
     row: usize,
-    fault: Option<Fault>,
+    fault: Option<Box<Fault>>,
     how: Vec<How>,
 }
 
@@ -39,6 +38,8 @@ pub(super) struct Told {
 }
 
 struct Teller<'a> {
+    root: &'a Path,
+    looks: bool,
     table: &'a Table,
     roles: &'a Roles,
     findings: Vec<Finding>,
@@ -48,26 +49,36 @@ struct Teller<'a> {
 
 /// The entries of all rows, sorted by path.
 pub(super) fn tell(root: &Path, table: &Table, roles: &Roles, resolver: &Resolver, disk: &Disk) -> Told {
-    let mut teller = Teller { table, roles, findings: Vec::new(), many: false };
-    let mut rows = teller.resolve(root, resolver);
+    let mut teller = Teller { root, looks: resolver.looks, table, roles, findings: Vec::new(), many: false };
+    let mut rows = teller.resolve(resolver);
     let mut named = vec![false; disk.files().len()];
     for place in rows.iter().filter_map(|row| row.place) {
         named[place] = true;
     }
     let mut said = teller.spellings(&mut rows);
     rows.sort_unstable_by(|a, b| (&a.path, a.row).cmp(&(&b.path, b.row)));
-    let images: Vec<&[Named]> = rows.chunk_by(|a, b| a.path == b.path).collect();
     // The same row again is a mistake; rows that differ are boxes or regions.
     let differ = |a: &Named, b: &Named| {
         (0..table.columns.len()).any(|c| c != roles.path && table.cell(a.row, c) != table.cell(b.row, c))
     };
-    let several = images.iter().filter(|rows| rows[1..].iter().any(|row| differ(&rows[0], row))).count();
-    teller.many = several * 2 > images.len() && several > 1;
+    let (mut images, mut several) = (0, 0);
+    for rows in rows.chunk_by(|a, b| a.path == b.path) {
+        images += 1;
+        several += usize::from(rows[1..].iter().any(|row| differ(&rows[0], row)));
+    }
+    teller.many = several * 2 > images && several > 1;
     if teller.many {
         let most = "most images have several: the labels of an image are all that its rows say";
-        said.push(format!("{} rows for {} images; {most}", table.len(), images.len()));
+        said.push(format!("{} rows for {images} images; {most}", table.len()));
+        if table.columns.len() > 2 {
+            // Boxes, for one: they are of the source's pixels, and one row an image cannot hold them.
+            said.push(
+                "of their other columns the manifest keeps the first row of each image, as it stands".into(),
+            );
+        }
     }
-    let entries: Vec<Entry> = images.iter().map(|rows| teller.entry(rows)).collect();
+    let mut entries = Vec::with_capacity(images);
+    entries.extend(rows.chunk_by_mut(|a, b| a.path == b.path).map(|rows| teller.entry(rows)));
     teller.variants();
     Told { entries, findings: teller.findings, named, said }
 }
@@ -77,7 +88,7 @@ impl Teller<'_> {
         self.findings.push(Finding::new(kind, at, self.table.line(row), detail));
     }
 
-    fn resolve(&mut self, root: &Path, resolver: &Resolver) -> Vec<Named> {
+    fn resolve(&mut self, resolver: &Resolver) -> Vec<Named> {
         let mut rows = Vec::with_capacity(self.table.len());
         for row in 0..self.table.len() {
             let cell = self.table.cell(row, self.roles.path);
@@ -86,13 +97,20 @@ impl Teller<'_> {
                 continue;
             }
             let meant = resolver.resolve(cell);
-            let path = names::encode(&meant.path);
-            let file = root.join(&meant.path);
+            let path = match meant.path.into_os_string().into_string() {
+                Ok(path) if names::is_plain(&path) => path,
+                Ok(path) => names::encode(Path::new(&path)),
+                Err(path) => names::encode(Path::new(&path)),
+            };
             let (bytes, place, fault) = match meant.hit {
                 Ok(hit) => (hit.bytes, hit.place, hit.fault),
+                // Where nobody looks for the files, none is missing.
+                Err(fault) if !resolver.looks && fault.cause == Cause::Missing && !cell.contains('\0') => {
+                    (0, None, None)
+                }
                 Err(fault) => (0, None, Some(fault)),
             };
-            rows.push(Named { path, file, bytes, place, row, fault, how: meant.how });
+            rows.push(Named { path, bytes, place, row, fault: fault.map(Box::new), how: meant.how });
         }
         rows
     }
@@ -130,7 +148,7 @@ impl Teller<'_> {
     }
 
     /// The entry of the rows of one image.
-    fn entry(&mut self, rows: &[Named]) -> Entry {
+    fn entry(&mut self, rows: &mut [Named]) -> Entry {
         let first = &rows[0];
         if let Some(fault) = &first.fault {
             self.find(trouble_of(fault.cause), &first.path, first.row, fault.detail.clone());
@@ -139,27 +157,42 @@ impl Teller<'_> {
         let label = self.label(rows, &mut notes);
         let split = self.agreed(rows, self.roles.split, &mut notes);
         let group = self.agreed(rows, self.roles.group, &mut notes);
+        let first = &mut rows[0];
+        let file = if !self.looks {
+            PathBuf::new()
+        } else if names::is_plain(&first.path) {
+            self.root.join(&first.path)
+        } else {
+            self.root.join(names::decode(&first.path))
+        };
         Entry {
-            path: first.path.clone(),
-            file: first.file.clone(),
+            path: std::mem::take(&mut first.path),
+            file,
             bytes: first.bytes,
             label,
             group,
             split,
             row: Some(first.row),
-            fault: first.fault.clone(),
+            fault: first.fault.take().map(|fault| *fault),
             notes,
         }
     }
 
     fn label(&mut self, rows: &[Named], notes: &mut Vec<Note>) -> String {
         let first = &rows[0];
+        if rows.len() == 1 {
+            let label = self.roles.labels.of(self.table, first.row);
+            if label.is_empty() && self.roles.labels != Labels::None {
+                self.find(Trouble::EmptyLabel, &first.path, first.row, "the row has no label");
+            }
+            return if label.contains('|') { labels::joined(super::labels_of(&label)) } else { label };
+        }
         let told: Vec<String> = rows.iter().map(|row| self.roles.labels.of(self.table, row.row)).collect();
         let distinct: BTreeSet<&str> = told.iter().map(String::as_str).filter(|l| !l.is_empty()).collect();
         if distinct.is_empty() && self.roles.labels != Labels::None {
             self.find(Trouble::EmptyLabel, &first.path, first.row, "the row has no label");
         }
-        if rows.len() == 1 || self.many {
+        if self.many {
             return labels::joined(distinct.into_iter().flat_map(super::labels_of));
         }
         if distinct.len() > 1 {
@@ -181,6 +214,9 @@ impl Teller<'_> {
     /// The cell of `column` that all rows of an image agree on; empty where they do not.
     fn agreed(&mut self, rows: &[Named], column: Option<usize>, notes: &mut Vec<Note>) -> String {
         let Some(column) = column else { return String::new() };
+        if let [only] = rows {
+            return self.table.cell(only.row, column).trim().to_owned();
+        }
         let cells: BTreeSet<&str> = rows
             .iter()
             .map(|row| self.table.cell(row.row, column).trim())
@@ -202,25 +238,16 @@ impl Teller<'_> {
 
     /// Classes that differ in case, spaces or Unicode form alone, row by row: the rare spelling is the suspect.
     fn variants(&mut self) {
-        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-        let told: Vec<String> =
-            (0..self.table.len()).map(|row| self.roles.labels.of(self.table, row)).collect();
-        for label in told.iter().flat_map(|l| super::labels_of(l)) {
-            match counts.get_mut(label) {
-                Some(n) => *n += 1,
-                None => {
-                    counts.insert(label.to_owned(), 1);
-                }
-            }
-        }
+        let counts = self.roles.labels.counts(self.table);
         let counts = counts.iter().map(|(label, n)| (label.as_str(), *n)).collect();
         let mut variants: BTreeMap<String, (Trouble, String, usize)> =
             labels::variants(&counts).into_iter().map(|(l, (kind, why))| (l, (kind, why, 0))).collect();
         if variants.is_empty() {
             return;
         }
-        for (row, label) in told.iter().enumerate() {
-            for part in super::labels_of(label) {
+        for row in 0..self.table.len() {
+            let label = self.roles.labels.of(self.table, row);
+            for part in super::labels_of(&label) {
                 let Some((kind, why, n)) = variants.get_mut(part) else { continue };
                 *n += 1;
                 if *n <= SHOWN {

@@ -13,7 +13,7 @@ use super::disk::{Disk, normal};
 use super::filter::Filter;
 use super::labelled::{common_folder, unlisted};
 use super::walk::{Walked, walk};
-use super::{Finding, Kind, Listing, Options, Trouble};
+use super::{Finding, Kind, Listing, Options, Trouble, keep};
 
 /// The listing of a manifest. Rows that were not usable keep their fault, so later commands leave them out and never
 /// lose them.
@@ -41,33 +41,29 @@ pub(super) fn open(
     }
     findings.append(&mut walked.findings);
     let disk = Disk::with_files(root, std::mem::take(&mut walked.files));
-    let mut named = vec![false; disk.files().len()];
-    let mut entries = Vec::with_capacity(rows.len());
-    for (row, at) in rows.into_iter().zip(0..) {
-        let line = table.line(at);
-        entries.push(entry(root, row, at, line, &disk, options, &mut named, &mut findings));
-    }
-    let all = entries.len();
-    entries.retain(|e| filter.wants(&names::decode(&e.path)));
-    let mut ignored = walked.ignored;
-    ignored.by_glob += all - entries.len();
+    let named = vec![false; disk.files().len()];
+    let mut now = Now { root, disk: &disk, options, named, findings };
+    let mut entries: Vec<Entry> =
+        rows.into_iter().zip(0..).map(|(row, at)| now.entry(row, at, table.line(at))).collect();
+    let Now { named, mut findings, .. } = now;
     for (found, named) in disk.into_files().into_iter().zip(named) {
         if !named {
             entries.push(unlisted(root, found, &mut findings));
         }
     }
-    let (root, classes, taken) = (root.to_owned(), Vec::new(), Vec::new());
-    Ok(Listing {
-        root,
+    let mut listing = Listing {
+        root: root.to_owned(),
         kind: Kind::Manifest,
         entries,
-        classes,
+        classes: Vec::new(),
         table: Some(table),
-        taken,
+        taken: Vec::new(),
         findings,
-        ignored,
+        ignored: walked.ignored,
         said,
-    })
+    };
+    listing.ignored.by_glob += keep(&mut listing, |e| filter.wants(&names::decode(&e.path)));
+    Ok(listing)
 }
 
 /// Walks the folder that holds the usable rows. A workspace that lost it has lost its files, which rows tell.
@@ -96,58 +92,57 @@ fn state(table: &Table, findings: &mut Vec<Finding>) -> Result<Vec<String>> {
     Ok(said)
 }
 
-#[expect(
-    clippy::too_many_arguments,
-    reason = "one row with all that tells of it; a struct would only rename them"
-)]
-fn entry(
-    root: &Path,
-    row: Row,
-    at: usize,
-    line: u64,
-    disk: &Disk,
-    options: &Options,
-    named: &mut [bool],
-    findings: &mut Vec<Finding>,
-) -> Entry {
-    let written = names::decode(&row.path);
-    let inside = normal(&written);
-    let mut fault = row.fault;
-    let place: PathBuf = inside.clone().unwrap_or_else(|| written.clone());
-    let mut bytes = row.bytes.unwrap_or_default();
-    if inside.is_none() && !options.allow_outside {
-        let why = "the path leaves the manifest's folder; --allow-outside takes such rows";
-        findings.push(Finding::new(Trouble::OutsideRoot, row.path.clone(), line, why));
-        fault = fault.or_else(|| Some(Fault::new(Cause::OutsideRoot, why)));
-    } else if options.files {
-        match disk.exact(&place) {
-            Some(hit) => {
-                bytes = hit.bytes;
-                if let Some(place) = hit.place {
-                    named[place] = true;
-                }
-                // What may have healed gets another try.
-                fault = fault.filter(|f| !f.cause.is_transient()).or(hit.fault);
-            }
-            None => {
-                bytes = 0;
-                if fault.is_none() {
-                    let why = "the manifest names it, the disk does not have it";
-                    findings.push(Finding::new(Trouble::MissingFile, row.path.clone(), line, why));
-                    fault = Some(Fault::new(Cause::Missing, why));
-                }
-            }
+/// What the rows of a manifest are held against.
+struct Now<'a> {
+    root: &'a Path,
+    disk: &'a Disk,
+    options: &'a Options,
+    /// Which walked files have a row.
+    named: Vec<bool>,
+    findings: Vec<Finding>,
+}
+
+impl Now<'_> {
+    /// The entry of row `at`, which stands at `line`.
+    fn entry(&mut self, row: Row, at: usize, line: u64) -> Entry {
+        let written = names::decode(&row.path);
+        let inside = normal(&written);
+        let leaves = inside.is_none();
+        let place: PathBuf = inside.unwrap_or(written);
+        let (mut bytes, mut fault) = (row.bytes.unwrap_or_default(), row.fault);
+        if leaves && !self.options.allow_outside {
+            let why = "the path leaves the manifest's folder; --allow-outside takes such rows";
+            self.findings.push(Finding::new(Trouble::OutsideRoot, row.path.clone(), line, why));
+            fault = fault.or_else(|| Some(Fault::new(Cause::OutsideRoot, why)));
+        } else if self.options.files {
+            (bytes, fault) = self.on_disk(&place, fault, &row.path, line);
+        }
+        Entry {
+            path: row.path,
+            file: self.root.join(&place),
+            bytes,
+            label: row.label,
+            group: row.group,
+            split: row.split,
+            row: Some(at),
+            fault,
+            notes: parse_notes(&row.notes),
         }
     }
-    Entry {
-        path: row.path,
-        file: root.join(&place),
-        bytes,
-        label: row.label,
-        group: row.group,
-        split: row.split,
-        row: Some(at),
-        fault,
-        notes: parse_notes(&row.notes),
+
+    /// The bytes on disk and the fault of a row that had `fault` when the manifest was written.
+    fn on_disk(&mut self, place: &Path, fault: Option<Fault>, path: &str, line: u64) -> (u64, Option<Fault>) {
+        let Some(hit) = self.disk.exact(place) else {
+            let why = "the manifest names it, the disk does not have it";
+            if fault.is_none() {
+                self.findings.push(Finding::new(Trouble::MissingFile, path, line, why));
+            }
+            return (0, fault.or_else(|| Some(Fault::new(Cause::Missing, why))));
+        };
+        if let Some(place) = hit.place {
+            self.named[place] = true;
+        }
+        // What may have healed gets another try.
+        (hit.bytes, fault.filter(|f| !f.cause.is_transient()).or(hit.fault))
     }
 }

@@ -157,18 +157,21 @@ pub(super) fn entry(root: &Path, found: Found, label: String, split: String) -> 
 }
 
 fn sentence(kind: Kind, entries: &[Entry], classes: &BTreeSet<String>) -> String {
-    let n = entries.len();
+    let n = match entries.len() {
+        1 => "one file".to_owned(),
+        n => format!("{n} files"),
+    };
     match kind {
         Kind::Splits => {
             let splits: BTreeSet<&str> =
                 entries.iter().map(|e| e.split.as_str()).filter(|s| !s.is_empty()).collect();
-            format!("{n} files in {} with {} class folders", quoted(splits.into_iter()), classes.len())
+            format!("{n} in {} with {} class folders", quoted(splits.into_iter()), classes.len())
         }
         Kind::Classes if classes.len() == 1 => {
             let class = quoted(classes.iter().map(String::as_str));
-            format!("{n} files in one class folder {class}; if it holds the classes, give it as INPUT")
+            format!("{n} in one class folder {class}; if it holds the classes, give it as INPUT")
         }
-        Kind::Classes => format!("{n} files in {} class folders", classes.len()),
-        _ => format!("{n} files without labels: there are neither class folders nor a label table"),
+        Kind::Classes => format!("{n} in {} class folders", classes.len()),
+        _ => format!("{n} without labels: there are neither class folders nor a label table"),
     }
 }

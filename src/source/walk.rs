@@ -16,6 +16,7 @@ use crate::decode::{Format, signature};
 use crate::error::{Error, Result};
 use crate::fault::{Cause, Fault};
 use crate::names;
+use crate::out::Claim;
 
 use super::filter::{Filter, Left, ignore_rules, sidecar_kind};
 use super::read::{fault_of, kind_of, not_regular, open_path};
@@ -133,7 +134,14 @@ impl Walk<'_> {
             return Ok(());
         }
         self.ignore_file(&fd, folder);
-        for (name, kind) in names_in(&fd)? {
+        let names = names_in(&fd)?;
+        if folder.depth > self.top && names.iter().any(|(name, _)| name == Claim::CORNER) {
+            // A workspace: its copies are no sources of the set that it lies in.
+            self.out.ignored.made += 1;
+            self.out.folders.retain(|path| *path != folder.path);
+            return Ok(());
+        }
+        for (name, kind) in names {
             let path = folder.path.join(&name);
             self.member(&fd, &name, kind, path, folder.depth);
         }
@@ -334,12 +342,13 @@ impl Ignored {
                 parts.push(format!("{n} {what}"));
             }
         };
-        part(self.junk, "junk (Thumbs.db and the like)");
-        part(self.hidden, "hidden (-H takes them)");
+        part(self.junk, "left by systems and tools (Thumbs.db and the like)");
+        part(self.hidden, "hidden (-H takes such)");
+        part(self.made, "made by prep (outputs of earlier runs)");
         part(self.by_ignore_file, "named in .prepignore");
         part(self.by_glob, "not wanted by --glob or --exclude");
         part(self.other_split, "of other splits");
-        part(self.sidecars.values().sum(), &format!("no pictures by their name ({})", kinds(&self.sidecars)));
+        part(self.sidecars.values().sum(), &format!("of other kinds ({})", kinds(&self.sidecars)));
         (!parts.is_empty()).then(|| format!("left out: {}", parts.join(", ")))
     }
 }

@@ -167,9 +167,9 @@ impl<'a> Rows<'a> {
                 self.rest = self.rest.trim_start_matches(' ');
             }
             if self.rest.starts_with('"') {
-                self.quoted(cells)?
+                self.quoted(cells)?;
             } else {
-                self.plain(cells)?
+                self.plain(cells)?;
             }
             cells.ends.push(cells.text.len());
             match self.rest.as_bytes().first() {

@@ -251,10 +251,13 @@ fn half(file: &[u8]) -> Vec<u8> {
 }
 
 /// 13 kinds of damage to other formats, with the name that makes the format known.
-fn others() -> [(&'static str, Vec<u8>, &'static str); 13] {
+fn others() -> [(&'static str, Vec<u8>, &'static str); 14] {
     let picture = picture(160, 120, 3);
     let png = png_file();
     let idat = png.windows(4).position(|w| w == b"IDAT").unwrap();
+    let mut text = chunk(b"tEXt", b"Comment\0rot");
+    text[10] ^= 1;
+    let bad_text = after_ihdr(&png, &text);
     let mut bad_crc = png.clone();
     bad_crc[idat + 60] ^= 1;
     let palette = {
@@ -273,6 +276,7 @@ fn others() -> [(&'static str, Vec<u8>, &'static str); 13] {
     };
     [
         ("PNG, a byte of the picture data", bad_crc, "a.png"),
+        ("PNG, a byte of a text chunk", bad_text, "a.png"),
         ("PNG, the checksum of zlib", change_chunk(&png, b"IDAT", |b| *b.last_mut().unwrap() ^= 1), "a.png"),
         ("PNG, a bit under a mended CRC", change_chunk(&png, b"IDAT", |b| b[4000] ^= 4), "a.png"),
         (

@@ -106,6 +106,13 @@ impl Ran {
     }
 }
 
+/// A file of the shared corpora, where they are.
+pub fn shared(name: &str) -> Option<PathBuf> {
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared");
+    let root = std::env::var_os("PREP_SHARED").map_or(beside, PathBuf::from);
+    Some(root.join(name)).filter(|path| path.exists())
+}
+
 /// A picture that cannot be mistaken for another: four quadrants of different colour, a gradient, and a mark of `seed`.
 pub fn picture(width: u32, height: u32, seed: u32) -> Rgb8 {
     let mut data = Vec::with_capacity((width * height * 3) as usize);
@@ -130,6 +137,16 @@ pub fn jpeg(width: u32, height: u32, seed: u32) -> Vec<u8> {
 /// `picture` as a PNG.
 pub fn png(width: u32, height: u32, seed: u32) -> Vec<u8> {
     encoded(width, height, seed, Encoding::Png)
+}
+
+/// Noise as a PNG: 3 bytes a pixel, whatever compresses it.
+pub fn noise_png(width: u32, height: u32) -> Vec<u8> {
+    let data =
+        (0..width * height * 3).map(|i| (i.wrapping_mul(2_654_435_761) >> 13 ^ i.wrapping_mul(40_503)) as u8);
+    let mut bytes = Vec::new();
+    Encoder::default().encode(&Rgb8::new(width, height, data.collect()), Encoding::Png, &mut bytes).unwrap();
+    assert!(bytes.len() > (width * height) as usize);
+    bytes
 }
 
 fn encoded(width: u32, height: u32, seed: u32, encoding: Encoding) -> Vec<u8> {

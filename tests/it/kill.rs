@@ -4,7 +4,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Stdio;
 use std::time::Duration;
 
-use crate::env::{Env, jpeg, png};
+use crate::env::{Env, jpeg, noise_png, png};
 use imgprep::out::TEMP_PREFIX;
 
 /// A set with good and bad files in two classes.
@@ -124,7 +124,7 @@ fn an_interrupt_ends_orderly_with_130_and_the_same_command_continues() {
 fn a_full_disk_stops_with_a_sentence_and_the_same_command_continues() {
     let env = Env::new();
     set(&env, 30);
-    env.write("in/rust/large.png", &png(1200, 900, 7));
+    env.write("in/rust/large.png", &noise_png(1200, 900));
     // A file size limit fails writes as a full disk does, without a file system of its own; 40 kB stops the large one.
     let prep = env!("CARGO_BIN_EXE_prep");
     let script = format!("ulimit -f 40; exec {prep} shrink in -o out --short-edge 900 --format png");

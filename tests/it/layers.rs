@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 const LAYERS: [&[&str]; 6] = [
     &["error", "fault", "names", "out", "table"],
     &["pixels", "decode", "normal", "resize", "encode"],
-    &["entry", "source", "manifest", "facts"],
+    &["entry", "source", "manifest", "home", "facts"],
     &["engine"],
     &["shrink", "stats", "split", "weights", "sheet", "pack", "audit", "plan", "verify"],
     &["cli"],

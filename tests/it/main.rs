@@ -1,16 +1,26 @@
 //! One binary of integration tests: each file is a room of them.
-#![allow(clippy::disallowed_methods, reason = "tests write files and start threads as they like")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "tests write files and start threads as they like, and a panic is their verdict"
+)]
 
 mod benign;
 mod damage;
 mod decode;
 mod env;
 mod kill;
+mod kinds;
 mod layers;
 mod manifest;
 mod memory;
 mod pictures;
+mod regress;
 mod shrink;
 mod source_table;
 mod source_tree;
+mod split;
+mod stats;
 mod table;
+mod weights;

@@ -1,5 +1,7 @@
 //! The manifest: written once, read by every later command, with the user's columns as they were.
 
+#![allow(clippy::unwrap_used, reason = "clippy.toml allows it in tests, but not in what tests share")]
+
 use std::path::Path;
 
 use imgprep::fault::{Cause, Fault, Note, Oddity, Status, join_notes};

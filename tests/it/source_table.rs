@@ -1,5 +1,7 @@
 //! Label tables and lists: which file each row means, what its label is, and what is wrong with the table.
 
+#![allow(clippy::unwrap_used, reason = "clippy.toml allows it in tests, but not in what tests share")]
+
 use std::collections::BTreeMap;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -343,6 +345,7 @@ fn globs_and_splits_choose_among_rows_too() {
     assert_eq!((paths(&listing), listing.ignored.by_glob), (vec!["a/1.jpg", "b/3.jpg"], 2));
     let listing = list_with(dir.path(), |o| o.split = Some("test".into()));
     assert_eq!((paths(&listing), listing.ignored.other_split), (vec!["b/3.jpg"], 2));
+    assert_eq!(listing.classes, ["x", "y"], "the index of a class is the same in every part");
 }
 
 #[test]
@@ -370,7 +373,8 @@ fn without_files_the_table_alone_tells_what_there_is() {
 #[test]
 fn lists_are_paths_by_line_or_nul_with_or_without_labels() {
     let dir = tree(&["a b/1.jpg", "c/2.jpg", "c/3.jpg"]);
-    let cases: [(&[u8], &[(&str, &str)]); 6] = [
+    type Case = (&'static [u8], &'static [(&'static str, &'static str)]);
+    let cases: [Case; 6] = [
         (b"a b/1.jpg\r\nc/2.jpg\n\n", &[("a b/1.jpg", "a b"), ("c/2.jpg", "c")]),
         (b"./a b/1.jpg\0c/2.jpg\0", &[("a b/1.jpg", "a b"), ("c/2.jpg", "c")]),
         (b"a b/1.jpg, 14, 7\nc/2.jpg, 3, 7\n", &[("a b/1.jpg", "14"), ("c/2.jpg", "3")]),
@@ -484,4 +488,64 @@ fn the_real_sets_are_understood() {
         assert!(listing.entries.iter().all(|e| e.fault.is_none() && e.label.parse::<u32>().is_ok()));
         assert_eq!(list(&root).kind, Kind::Splits, "classes.csv names no file here");
     }
+}
+
+#[test]
+fn any_table_is_a_listing_in_which_every_file_is_once_or_an_error() {
+    let words = [
+        "a.jpg",
+        "b/a.jpg",
+        "B/A.JPG",
+        "b\\a.jpg",
+        "./a.jpg",
+        "../a.jpg",
+        "/a.jpg",
+        "a",
+        " a.jpg ",
+        "",
+        "\"\"",
+        "x|y",
+        "b/..",
+        ".",
+        "/",
+        "%00",
+        "%2e%2e/x",
+        "\u{301}",
+        "c/e\u{301}.jpg",
+        "C:\\a.jpg",
+        "1",
+        "0",
+        "cat",
+        "a.jpg/",
+        "b",
+    ];
+    let files = ["a.jpg", "b/a.jpg", "b/c.png", "c/é.jpg", "c/d/1.jpg"];
+    let mut seed = 7_u64;
+    let mut pick = |n: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) as usize % n
+    };
+    let mut listings = 0;
+    for _ in 0..300 {
+        let mut table = String::from("path,label,split\n");
+        for _ in 0..pick(9) {
+            let cells: Vec<&str> = (0..3).map(|_| words[pick(words.len())]).collect();
+            table += &format!("{}\n", cells.join(","));
+        }
+        let dir = tree(&files);
+        put(dir.path(), "t.csv", table.as_bytes());
+        let options = Options { allow_outside: pick(2) == 0, hidden: pick(2) == 0, ..Options::default() };
+        let Ok(listing) = open(&dir.path().join("t.csv"), &options) else { continue };
+        listings += 1;
+        assert!(paths(&listing).windows(2).all(|p| p[0] < p[1]), "{table}{:?}", paths(&listing));
+        for entry in listing.entries.iter().filter(|e| e.fault.is_none()) {
+            assert!(entry.file.is_file(), "{table}{entry:?}");
+        }
+        if !listing.said.iter().any(|s| s.starts_with("only files in")) {
+            for file in files {
+                row(&listing, file);
+            }
+        }
+    }
+    assert!(listings > 50, "{listings}");
 }

@@ -1,5 +1,7 @@
 //! Folder trees: what becomes a row, a class, a split, and what is only counted.
 
+#![allow(clippy::unwrap_used, reason = "clippy.toml allows it in tests, but not in what tests share")]
+
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -344,7 +346,7 @@ fn what_may_not_be_read_is_a_row_with_its_fault() {
     use std::os::unix::fs::PermissionsExt;
     let dir = tree(&["cat/1.jpg", "cat/2.jpg", "dog/3.jpg"]);
     let lock = |path: &str, mode| {
-        fs::set_permissions(dir.path().join(path), fs::Permissions::from_mode(mode)).unwrap()
+        fs::set_permissions(dir.path().join(path), fs::Permissions::from_mode(mode)).unwrap();
     };
     lock("cat/2.jpg", 0);
     lock("dog", 0);

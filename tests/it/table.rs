@@ -1,5 +1,7 @@
 //! Label tables as people make them, and as they break them.
 
+#![allow(clippy::unwrap_used, reason = "clippy.toml allows it in tests, but not in what tests share")]
+
 use std::path::Path;
 
 use imgprep::table::{Header, Table, parse};

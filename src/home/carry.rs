@@ -1,0 +1,110 @@
+//! What an earlier manifest knows, carried over to a listing by path.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::error::Result;
+use crate::fault::{Cause, Fault, Status};
+use crate::manifest::{Places, Row};
+use crate::source::{self, Listing, Options};
+use crate::table::Table;
+
+use super::is_lasting;
+
+/// An earlier manifest.
+#[derive(Debug)]
+pub(super) struct Known {
+    pub(super) table: Table,
+    pub(super) places: Places,
+    /// Rows by path; none where they lie in that order already, as prep writes them.
+    order: Option<Vec<u32>>,
+}
+
+impl Known {
+    pub(super) fn new(table: Table, places: Places) -> Self {
+        let path = |row: usize| places.cell(&table, row, "path");
+        let sorted = (1..table.len()).all(|row| path(row - 1) < path(row));
+        let order = (!sorted).then(|| {
+            let mut order: Vec<u32> = (0..table.len() as u32).collect();
+            order.sort_by_key(|row| path(*row as usize));
+            order
+        });
+        Self { table, places, order }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    /// The place in the table of the `nth` row by path.
+    pub(super) fn nth(&self, nth: usize) -> usize {
+        self.order.as_ref().map_or(nth, |order| order[nth] as usize)
+    }
+
+    pub(super) fn path(&self, row: usize) -> &str {
+        self.places.cell(&self.table, row, "path")
+    }
+
+    /// The row of an image.
+    pub(super) fn row(&self, path: &str) -> Result<Option<Row>> {
+        self.find(path).map(|row| Row::read(&self.table, &self.places, row)).transpose()
+    }
+
+    fn find(&self, path: &str) -> Option<usize> {
+        let (mut low, mut high) = (0, self.len());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.path(self.nth(middle)) < path { low = middle + 1 } else { high = middle }
+        }
+        (low < self.len()).then(|| self.nth(low)).filter(|row| self.path(*row) == path)
+    }
+
+    /// Gives the entries the parts, groups and lasting faults that are known.
+    pub(super) fn carry_to(&self, listing: &mut Listing) {
+        for entry in &mut listing.entries {
+            let Some(row) = self.find(&entry.path) else { continue };
+            let cell = |name: &str| self.places.cell(&self.table, row, name);
+            if !cell("split").is_empty() {
+                cell("split").clone_into(&mut entry.split);
+            }
+            if entry.group.is_empty() {
+                cell("group").clone_into(&mut entry.group);
+            }
+            let unchanged =
+                cell("bytes").parse().is_ok_and(|bytes: u64| bytes == entry.bytes) || entry.bytes == 0;
+            let fault = Fault::parse(cell("fault")).filter(|f| is_lasting(f.cause));
+            let by_hand = Status::parse(cell("status")) == Some(Status::Excluded);
+            if entry.fault.is_none() && (unchanged || by_hand) {
+                entry.fault = fault.or_else(|| by_hand.then(|| Fault::new(Cause::Excluded, cell("fault"))));
+            }
+        }
+    }
+}
+
+/// Images that lie in a plain folder but not in its manifest, which was edited by hand, get the label of their folder.
+pub(super) fn tree_labels(
+    input: &Path,
+    options: &Options,
+    origin: &Value,
+    listing: &mut Listing,
+) -> Result<()> {
+    listing.said.push("the manifest was edited by hand: it is taken as it is".into());
+    let folder = origin.get("kind").and_then(Value::as_str) == Some("folder");
+    let unlisted = |e: &crate::entry::Entry| e.fault.as_ref().is_some_and(|f| f.cause == Cause::Unlisted);
+    if !folder || !listing.entries.iter().any(unlisted) {
+        return Ok(());
+    }
+    let tree = source::open(input, &Options { folders_only: true, split: None, ..options.clone() })?;
+    let labels: HashMap<&str, &str> =
+        tree.entries.iter().map(|e| (e.path.as_str(), e.label.as_str())).collect();
+    for entry in listing.entries.iter_mut().filter(|e| unlisted(e)) {
+        if let Some(label) = labels.get(entry.path.as_str()) {
+            (*label).clone_into(&mut entry.label);
+            entry.fault = None;
+        }
+    }
+    listing.findings.retain(|f| f.kind != source::Trouble::UnlistedFile);
+    Ok(())
+}

@@ -1,0 +1,58 @@
+//! A file under a second name: as a hard link, a symbolic link or a copy.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+
+use super::{Atomic, place};
+use crate::error::{Error, Result};
+
+/// How a file gets its second name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Link {
+    /// The same file: no space, and changing one changes both.
+    Hard,
+    /// A relative symbolic link: no space, and it needs the source to stay where it is.
+    Symbolic,
+    /// A copy.
+    Copy,
+}
+
+/// Gives `source` the name `target` too. Folders above it are made; a target that is there is replaced.
+///
+/// # Errors
+/// [`Error::Write`], or [`Error::Outputs`] with advice where the file system has no such links.
+pub fn link(how: Link, source: &Path, target: &Path) -> Result<()> {
+    let doing = "linking an image";
+    let failed = |e: io::Error| Error::write(doing, target, e);
+    if let Some(folder) = target.parent() {
+        fs::create_dir_all(folder).map_err(failed)?;
+    }
+    if how == Link::Copy {
+        let mut from = File::open(source).map_err(|e| Error::read("copying an image", source, e))?;
+        let mut file = Atomic::create("copying an image", target)?;
+        io::copy(&mut from, &mut file).map_err(failed)?;
+        return file.commit(false);
+    }
+    super::remove(doing, target)?;
+    let outcome = match how {
+        Link::Hard => fs::hard_link(source, target),
+        _ => {
+            let folder = target.parent().unwrap_or(Path::new("."));
+            std::os::unix::fs::symlink(place::relative(folder, source), target)
+        }
+    };
+    outcome.map_err(|e| match e.kind() {
+        io::ErrorKind::CrossesDevices
+        | io::ErrorKind::Unsupported
+        | io::ErrorKind::TooManyLinks
+        | io::ErrorKind::PermissionDenied => {
+            let reason = crate::error::io_reason(&e);
+            Error::Outputs(format!(
+                "{}: no such link can be made here ({reason}); try --link copy or --link sym",
+                crate::names::shown(target)
+            ))
+        }
+        _ => failed(e),
+    })
+}

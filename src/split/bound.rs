@@ -1,0 +1,115 @@
+//! How near to its share a class can come at all: its groups are whole, so only some sums of their sizes exist.
+
+use super::sparse::Cell;
+
+/// Sums up to this are looked at one by one; larger classes with few small groups are taken as if they could be cut anywhere.
+const MOST_ROWS: u64 = 4 << 20;
+
+/// The least deviation (a share, 0 to 1) of one part that wants `share` of a stratum with these groups.
+///
+/// With `every_part`, the part must have a group and leave at least `n_parts - 1` for the others. A lower bound: other
+/// parts and other classes may make it unreachable.
+pub fn least_gap(cells: &[Cell], share: f64, n_parts: usize, every_part: bool) -> f64 {
+    let total: u64 = cells.iter().map(|c| u64::from(c.rows)).sum();
+    if total == 0 {
+        return 0.0;
+    }
+    let least = usize::from(every_part);
+    let most = if every_part { cells.len().saturating_sub(n_parts - 1) } else { cells.len() };
+    let wanted = share * total as f64;
+    let off = |sum: u64| (sum as f64 - wanted).abs() / total as f64;
+    if cells.len() <= 12 {
+        let subsets =
+            (0..1_u32 << cells.len()).filter(|s| (least..=most).contains(&(s.count_ones() as usize)));
+        let sum =
+            |s: u32| (0..cells.len()).filter(|g| s >> g & 1 == 1).map(|g| u64::from(cells[g].rows)).sum();
+        return subsets.map(|s| off(sum(s))).fold(1.0, f64::min);
+    }
+    let ones = cells.iter().filter(|c| c.rows == 1).count() as u64;
+    let largest = cells.iter().map(|c| u64::from(c.rows)).max().unwrap_or(0);
+    let (low, high) = if every_part { (1, total - 1) } else { (0, total) };
+    if ones + 1 >= largest || total > MOST_ROWS {
+        // Every sum exists.
+        let near = wanted.floor() as u64;
+        return off(near.clamp(low, high)).min(off((near + 1).clamp(low, high)));
+    }
+    let sums = Sums::of(cells, total);
+    sums.nearest(wanted, low, high).map_or(1.0, off)
+}
+
+/// Which sums exist, a bit each.
+struct Sums {
+    bits: Vec<u64>,
+    total: u64,
+}
+
+impl Sums {
+    fn of(cells: &[Cell], total: u64) -> Self {
+        let mut sizes: Vec<u64> = cells.iter().map(|c| u64::from(c.rows)).collect();
+        sizes.sort_unstable();
+        let mut sums = Self { bits: vec![0; (total / 64 + 1) as usize], total };
+        sums.bits[0] = 1;
+        for same in sizes.chunk_by(|a, b| a == b) {
+            // So many of one size as 1, 2, 4 … of them.
+            let (mut left, mut times) = (same.len() as u64, 1);
+            while left > 0 {
+                let now = times.min(left);
+                sums.add(same[0] * now);
+                left -= now;
+                times *= 2;
+            }
+        }
+        sums
+    }
+
+    /// Every sum may have `size` more.
+    fn add(&mut self, size: u64) {
+        let (words, shift) = ((size / 64) as usize, size % 64);
+        for at in (words..self.bits.len()).rev() {
+            let mut word = self.bits[at - words] << shift;
+            if shift > 0 && at > words {
+                word |= self.bits[at - words - 1] >> (64 - shift);
+            }
+            self.bits[at] |= word;
+        }
+    }
+
+    fn has(&self, sum: u64) -> bool {
+        sum <= self.total && self.bits[(sum / 64) as usize] >> (sum % 64) & 1 == 1
+    }
+
+    fn nearest(&self, wanted: f64, low: u64, high: u64) -> Option<u64> {
+        let near = wanted.floor() as u64;
+        let below = (low..=near.min(high)).rev().find(|s| self.has(*s));
+        let above = (near.max(low)..=high).find(|s| self.has(*s));
+        let off = |s: &u64| (*s as f64 - wanted).abs();
+        below.into_iter().chain(above).min_by(|a, b| off(a).total_cmp(&off(b)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cells(sizes: &[u32]) -> Vec<Cell> {
+        sizes.iter().map(|rows| Cell { stratum: 0, rows: *rows }).collect()
+    }
+
+    #[test]
+    fn few_groups_are_tried_in_all_ways() {
+        assert!((least_gap(&cells(&[5, 5]), 0.2, 2, false) - 0.2).abs() < 1e-12, "empty is nearer than half");
+        assert!((least_gap(&cells(&[5, 5]), 0.2, 2, true) - 0.3).abs() < 1e-12);
+        assert!((least_gap(&cells(&[7]), 0.2, 2, false) - 0.2).abs() < 1e-12);
+        assert!((least_gap(&cells(&[1, 1, 1, 1]), 0.1, 3, true) - 0.15).abs() < 1e-12);
+    }
+
+    #[test]
+    fn many_groups_are_summed_by_bits() {
+        let mut sizes = vec![30_u32; 20];
+        assert!((least_gap(&cells(&sizes), 0.22, 2, true) - (132.0_f64 - 120.0) / 600.0).abs() < 1e-12);
+        sizes.push(7);
+        // 607 rows, 133.54 wanted: 127 is nearest.
+        assert!((least_gap(&cells(&sizes), 0.22, 2, true) - (133.54 - 127.0) / 607.0).abs() < 1e-12);
+        assert!(least_gap(&cells(&vec![1; 1000]), 0.2, 2, true) < 1e-12);
+    }
+}

@@ -1,0 +1,233 @@
+//! A split for programs that know no manifest: a table, lists, or a tree of class folders that `ImageFolder` reads.
+//!
+//! All of it lies in a folder of its own beside the input. What an earlier export put there and this one does not is
+//! removed; what prep did not put there stays.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::Write;
+use std::path::{Component, Path, PathBuf};
+
+use super::{Options, Outcome, Place};
+use crate::error::{Error, Result};
+use crate::names::{self, shown};
+use crate::out::link::{Link, link};
+use crate::out::plan::plan;
+use crate::out::{self, Atomic, Claim, place};
+use crate::source::{Kind, Listing, labels_of};
+use crate::table::csv_out;
+
+/// The names of what an export put into its folder, a line each.
+const FILES: &str = "split-files";
+
+/// What is exported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// `split.csv`: path, label, split, fold, group.
+    Csv,
+    /// `train.txt`, `val.txt` …, `fold0.train.txt` …: a path a line, relative to the input.
+    Lists,
+    /// `train/<class>/…`, `val/<class>/…`; for folds `fold0/<class>/…`.
+    Tree(Link),
+}
+
+/// What an export came to.
+#[derive(Debug, Clone, Default)]
+pub struct Exported {
+    /// Files that were written or linked.
+    pub n: usize,
+    /// What a loader may get wrong.
+    pub warnings: Vec<String>,
+}
+
+/// Writes the split into `folder`.
+///
+/// # Errors
+/// A folder that is not ours, inside the input or not writable; classes that cannot be folders.
+pub fn export(
+    listing: &Listing,
+    options: &Options,
+    outcome: &Outcome<'_>,
+    forms: &[Form],
+    folder: &Path,
+) -> Result<Exported> {
+    place::check_apart(&listing.root, folder)?;
+    let ours = folder.join(Claim::CORNER).join(FILES);
+    if !ours.is_file() && fs::read_dir(folder).is_ok_and(|mut members| members.next().is_some()) {
+        let why = "is not empty and was not made by prep split; choose another with --export-dir";
+        return Err(Error::Outputs(format!("the folder {} {why}", shown(folder))));
+    }
+    let export = Export { listing, options, outcome, folder };
+    let mut exported = Exported::default();
+    let mut tree: Option<(Vec<(usize, PathBuf)>, Link)> = None;
+    let mut texts: BTreeMap<String, Vec<u8>> = BTreeMap::new();
+    for form in forms {
+        match form {
+            Form::Csv => _ = texts.insert("split.csv".into(), export.csv()?),
+            Form::Lists => texts.extend(export.lists()),
+            Form::Tree(how) => tree = Some((export.tree(&mut exported.warnings)?, *how)),
+        }
+    }
+    let claim = Claim::take(folder)?;
+    claim.sweep();
+    let links = tree.as_ref().map(|(files, _)| files.as_slice()).unwrap_or_default();
+    let names = texts.keys().cloned().chain(links.iter().map(|(_, path)| names::encode(path)));
+    export.replace(&ours, names.collect())?;
+    for (name, bytes) in &texts {
+        out::write_whole("exporting the split", &folder.join(name), bytes, false)?;
+    }
+    if let Some((files, how)) = &tree {
+        for (entry, path) in files {
+            link(*how, &listing.entries[*entry].file, &folder.join(path))?;
+        }
+    }
+    exported.n = texts.len() + links.len();
+    out::sync_batch(folder)?;
+    Ok(exported)
+}
+
+struct Export<'a> {
+    listing: &'a Listing,
+    options: &'a Options,
+    outcome: &'a Outcome<'a>,
+    folder: &'a Path,
+}
+
+impl Export<'_> {
+    /// Removes what an earlier export put here and this one will not, and notes what will be here, before it is.
+    fn replace(&self, ours: &Path, names: BTreeSet<String>) -> Result<()> {
+        let doing = "exporting the split";
+        let before = fs::read_to_string(ours).unwrap_or_default();
+        let before: BTreeSet<String> = before.lines().map(str::to_owned).collect();
+        for name in before.difference(&names) {
+            let path = names::decode(name);
+            // The record lies on the user's disk: what it names must be below the folder all the same.
+            if path.components().all(|part| matches!(part, Component::Normal(_))) {
+                out::remove(doing, &self.folder.join(&path))?;
+                for above in path.ancestors().skip(1).filter(|p| !p.as_os_str().is_empty()) {
+                    // Only empty folders go.
+                    let _ = fs::remove_dir(self.folder.join(above));
+                }
+            }
+        }
+        let mut file = Atomic::create(doing, ours)?;
+        for name in before.union(&names) {
+            writeln!(file, "{name}").map_err(|e| Error::write(doing, ours, e))?;
+        }
+        file.commit(true)
+    }
+
+    fn placed(&self) -> impl Iterator<Item = (usize, Place)> + '_ {
+        self.outcome.places.iter().copied().enumerate().filter(|(_, place)| *place != Place::default())
+    }
+
+    fn part(&self, place: Place) -> &str {
+        place.part.map_or("", |part| self.options.parts[usize::from(part)].name.as_str())
+    }
+
+    fn csv(&self) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        let mut csv = csv_out(&mut bytes);
+        let failed = |e: csv::Error| Error::Internal(format!("a table in memory: {e}"));
+        csv.write_record(["path", "label", "split", "fold", "group"]).map_err(failed)?;
+        for (at, place) in self.placed() {
+            let entry = &self.listing.entries[at];
+            let fold = place.fold.map(|fold| fold.to_string()).unwrap_or_default();
+            let group = self.outcome.group(at);
+            csv.write_record([&entry.path, &entry.label, self.part(place), &fold, group]).map_err(failed)?;
+        }
+        csv.flush().map_err(|e| failed(e.into()))?;
+        drop(csv);
+        Ok(bytes)
+    }
+
+    fn lists(&self) -> BTreeMap<String, Vec<u8>> {
+        let mut lists: BTreeMap<String, Vec<u8>> = BTreeMap::new();
+        let mut add = |name: String, path: &str| {
+            let list = lists.entry(name).or_default();
+            list.extend_from_slice(path.as_bytes());
+            list.push(b'\n');
+        };
+        let training = &self.options.parts[self.options.training()].name;
+        for (at, place) in self.placed() {
+            let path = &self.listing.entries[at].path;
+            if place.part.is_some() {
+                add(format!("{}.txt", self.part(place)), path);
+            }
+            let trains = place.part.is_none() || self.part(place) == training;
+            for fold in (0..self.options.folds.unwrap_or(0)).filter(|_| trains) {
+                let part =
+                    if place.fold.is_some_and(|own| usize::from(own) == fold) { "val" } else { "train" };
+                add(format!("fold{fold}.{part}.txt"), path);
+            }
+        }
+        lists
+    }
+
+    /// For each placed entry its path in the tree.
+    fn tree(&self, warnings: &mut Vec<String>) -> Result<Vec<(usize, PathBuf)>> {
+        let mut entries = Vec::new();
+        let mut paths = Vec::new();
+        let mut classes: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
+        for (at, place) in self.placed() {
+            let entry = &self.listing.entries[at];
+            if labels_of(&entry.label).nth(1).is_some() {
+                let why = "has several labels, and a tree has one folder for each; --export csv has them all";
+                return Err(Error::Usage(format!("--export tree: {} {why}", shown(&entry.path))));
+            }
+            let top = place.fold.map_or_else(|| self.part(place).to_owned(), |fold| format!("fold{fold}"));
+            let mut path = PathBuf::from(&top);
+            if !entry.label.is_empty() {
+                path.push(class_folder(&entry.label)?);
+                classes.entry(top).or_default().insert(&entry.label);
+            }
+            path.push(self.below_class(&entry.path));
+            entries.push(at);
+            paths.push(path);
+        }
+        self.compare(&classes, warnings);
+        let extension =
+            |i: usize| paths[i].extension().map_or("unknown".into(), |e| e.to_string_lossy().into_owned());
+        let plans = plan(&paths, extension);
+        Ok(entries.into_iter().zip(plans.into_iter().map(|p| p.path)).collect())
+    }
+
+    /// The path of an image below the folder of its class.
+    fn below_class(&self, path: &str) -> PathBuf {
+        let path = names::decode(path);
+        let skip = match self.listing.kind {
+            Kind::Classes => 1,
+            Kind::Splits => 2,
+            _ => path.components().count().saturating_sub(1),
+        };
+        let below: PathBuf = path.components().skip(skip).collect();
+        if below.as_os_str().is_empty() { PathBuf::from(path.file_name().unwrap_or_default()) } else { below }
+    }
+
+    /// Loaders number the folders that they see: a class without a folder shifts those after it.
+    fn compare(&self, classes: &BTreeMap<String, BTreeSet<&str>>, warnings: &mut Vec<String>) {
+        let all: BTreeSet<&str> = classes.values().flatten().copied().collect();
+        for (part, there) in classes {
+            let missing: Vec<String> = all.difference(there).map(|c| format!("`{}`", shown(c))).collect();
+            if !missing.is_empty() {
+                warnings.push(format!(
+                    "{part}/ has no folder of {}: ImageFolder numbers the classes after it otherwise there; take \
+                     class_to_idx from the manifest's sidecar",
+                    missing.join(", ")
+                ));
+            }
+        }
+    }
+}
+
+/// The folder of a class.
+fn class_folder(label: &str) -> Result<PathBuf> {
+    let path = names::decode(label);
+    let mut parts = path.components();
+    let one = matches!((parts.next(), parts.next()), (Some(Component::Normal(name)), None) if name == path.as_os_str());
+    if !one || path.as_os_str().len() > 200 || label.starts_with('.') {
+        let why = "cannot be the name of a folder; --export csv or lists will do";
+        return Err(Error::Usage(format!("--export tree: the class `{}` {why}", shown(label))));
+    }
+    Ok(path)
+}
