@@ -7,6 +7,7 @@
 //! A JPEG goes through the structure walker (`walk`), which knows what is in the file, and then through libjpeg-turbo
 //! (`turbo`, or `zune` in the build without C), which knows whether the entropy-coded data hold together.
 
+mod baseline;
 mod complaint;
 mod exif;
 mod flatten;
@@ -114,6 +115,7 @@ pub struct Finish {
 /// A worker's scratch, reused from image to image.
 #[derive(Default)]
 pub struct Codec {
+    baseline: baseline::Decoder,
     met: icc::Met,
 }
 
@@ -165,7 +167,7 @@ impl Opened<'_> {
     /// sides: what a resampling filter needs to work as on the whole picture.
     pub fn scale_for(&self, part: (u32, u32), to: (u32, u32), gap: f64) -> Scale {
         match &self.body {
-            Body::Jpeg(_) => Scale::smallest_for(&jpeg::FAST_SCALES, part, to, gap),
+            Body::Jpeg(jpeg) => Scale::smallest_for(jpeg.fast_scales(), part, to, gap),
             _ => Scale::FULL,
         }
     }
