@@ -5,7 +5,9 @@
 //! is a [`Note`]. Both come back, never a message on stderr.
 //!
 //! A JPEG goes through the structure walker (`walk`), which knows what is in the file, and then through libjpeg-turbo
-//! (`turbo`, or `zune` in the build without C), which knows whether the entropy-coded data hold together.
+//! (`turbo`, or `zune` in the build without C), which knows whether the entropy-coded data hold together. A baseline
+//! JPEG that is wanted at half its size or less is first tried by our own decoder (`baseline`), which takes clean files
+//! only.
 
 mod baseline;
 mod complaint;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::{Decoder, Layout, SCALES};
 use crate::decode::complaint::{Pixels, Want};
 use crate::decode::jpeg::colour;
-use crate::decode::turbo::{Compressor, Decompressor};
+use crate::decode::turbo::{self, Compressor};
 use crate::decode::walk;
 use crate::decode::{Chroma, Shape};
 use crate::pixels::{Rgb8, Scale};
@@ -56,7 +56,7 @@ fn ours(decoder: &mut Decoder, bytes: &[u8], scale: Scale) -> Option<Pixels> {
 
 fn theirs(bytes: &[u8], scale: Scale) -> Pixels {
     let frame = walk::walk(bytes, 0).unwrap().frame.unwrap();
-    Decompressor::default().decode(bytes, (frame.width, frame.height), scale, Want::Rgb).unwrap()
+    turbo::decode(bytes, (frame.width, frame.height), scale, Want::Rgb).unwrap()
 }
 
 /// Mean difference by channel (signed), and mean of the absolute ones.
