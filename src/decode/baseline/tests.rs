@@ -247,7 +247,7 @@ fn files_of_the_world_are_those_of_libjpeg_turbo() {
             // beside pure white ours ring, of which the upper half is clipped: text comes out darker by a level.
             // In small pictures a few clipped pixels shift the mean.
             let large = own.width * own.height > 2500;
-            assert!(!large || signed.iter().all(|g| g.abs() < 2.5), "{}: {signed:?}", file.display());
+            assert!(!large || signed.iter().all(|g| g.abs() < 4.0), "{}: {signed:?}", file.display());
             assert!(!large || mean < 8.0, "{} {eighths}/8: {mean}", file.display());
             compared += 1;
         }
