@@ -81,7 +81,7 @@ impl Sums {
     fn nearest(&self, wanted: f64, low: u64, high: u64) -> Option<u64> {
         let near = wanted.floor() as u64;
         let below = (low..=near.min(high)).rev().find(|s| self.has(*s));
-        let above = (near.max(low)..=high).find(|s| self.has(*s));
+        let above = ((near + 1).max(low)..=high).find(|s| self.has(*s));
         let off = |s: &u64| (*s as f64 - wanted).abs();
         below.into_iter().chain(above).min_by(|a, b| off(a).total_cmp(&off(b)))
     }
@@ -110,6 +110,10 @@ mod tests {
         sizes.push(7);
         // 607 rows, 133.54 wanted: 127 is nearest.
         assert!((least_gap(&cells(&sizes), 0.22, 2, true) - (133.54 - 127.0) / 607.0).abs() < 1e-12);
+        // 153 groups of 2 and one of 3: 61.8 is wanted, and 62 exists beside 61.
+        let mut twos = vec![2; 153];
+        twos.push(3);
+        assert!((least_gap(&cells(&twos), 0.2, 2, true) - 0.2 / 309.0).abs() < 1e-9);
         assert!(least_gap(&cells(&vec![1; 1000]), 0.2, 2, true) < 1e-12);
     }
 }

@@ -12,7 +12,7 @@ const SWEEPS: usize = 12;
 const STAGES: u32 = 200;
 /// How hot each cycle begins, in typical steps, and its share of the budget. Those that begin hot find the valley where
 /// groups mix classes; later ones, cooler, its bottom where a few large groups decide.
-const CYCLES: [(f64, f64); 4] = [(1.0, 0.35), (0.5, 0.35), (0.2, 0.2), (0.05, 0.1)];
+const CYCLES: [(f64, f64); 5] = [(0.05, 0.15), (1.0, 0.3), (0.5, 0.25), (0.2, 0.2), (0.05, 0.1)];
 /// How cold a cycle ends, against its beginning.
 const COLD: f64 = 1e-5;
 
