@@ -159,3 +159,28 @@ fn a_one_hot_row_without_any_class_does_not_cost_the_others_their_labels() {
     let labels: Vec<String> = env.rows("o/manifest.csv").iter().map(|r| r["label"].clone()).collect();
     assert_eq!(labels, ["cat", "dog", ""]);
 }
+
+#[test]
+fn sampler_weights_do_not_replace_what_prep_did_not_write() {
+    let env = Env::new();
+    env.write("d/a.jpg", &jpeg(40, 30, 1));
+    env.write("d/b.jpg", &jpeg(40, 30, 2));
+    env.write("d/labels.csv", b"path,label\na.jpg,x\nb.jpg,y\n");
+    env.write("d/notes.txt", b"mine");
+    env.write("w.csv", b"path,label,weight\na.jpg,x,3\nb.jpg,y,1\n");
+    let before = env.tree(".");
+    for file in
+        ["d/labels.csv", "d/a.jpg", "d/notes.txt", "d/manifest.csv", "d/manifest.prep.json", "d", "d/labels.csv/x"]
+    {
+        let said = env.refused(&["weights", "d", "--per-row", file]);
+        assert!(said.contains(file) || file.ends_with('x'), "{said}");
+        env.refused(&["weights", "d", "-n", "--per-row", "d/a.jpg"]);
+        assert_eq!(env.tree("."), before, "{file}");
+    }
+    // Its own header does not make a table that is being read replaceable.
+    let said = env.refused(&["weights", "w.csv", "--no-files", "--per-row", "w.csv"]);
+    assert!(said.contains("the table that was read"), "{said}");
+    env.ok(&["weights", "d", "--per-row", "rows.csv"]);
+    env.ok(&["weights", "d", "--per-row", "rows.csv", "--method", "sqrt"]);
+    assert_eq!(env.rows("rows.csv").len(), 2);
+}
