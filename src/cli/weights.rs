@@ -153,19 +153,23 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal) -> Result<u8> {
         let why = "there are no labels to weigh: neither class folders nor a column of labels (--label-col names one)";
         return Err(Error::Usage(why.into()));
     }
+    let to_file = args.per_row.as_ref().filter(|path| path.as_os_str() != "-");
+    if let Some(path) = to_file {
+        emit::check_per_row(path, &listing, &home.manifest)?;
+    }
     let part = args.part(&listing, &home)?;
     let weights = weights::weigh(&listing, part.as_deref(), &options)?;
     warn(&weights, &listing, &options, terminal);
     let document = emit::json(&weights, &options, part.as_deref());
     if !global.dry_run {
-        let kept = document.clone();
-        home.rewrite(&listing, "weights", |_, _| {}, |sidecar| sidecar.weights = kept)?;
-        if let Some(path) = args.per_row.as_ref().filter(|path| path.as_os_str() != "-") {
+        if let Some(path) = to_file {
             let doing = "writing the sampler weights";
             let mut file = Atomic::create(doing, path)?;
             emit::per_row(&weights, &listing, &mut file).map_err(|e| Error::write(doing, path, e))?;
             file.commit(true)?;
         }
+        let kept = document.clone();
+        home.rewrite(&listing, "weights", |_, _| {}, |sidecar| sidecar.weights = kept)?;
     }
     let whole = match (global.json, args.emit) {
         (true, _) | (_, Some(Emit::Json)) => {

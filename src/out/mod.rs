@@ -44,6 +44,16 @@ impl Atomic {
         Ok(Self { file: Some(BufWriter::new(file)), temp, target: target.to_owned(), doing })
     }
 
+    /// Gives the file this time of its last change; call it after the last write.
+    ///
+    /// # Errors
+    /// [`Error::Write`].
+    pub fn set_modified(&mut self, time: std::time::SystemTime) -> Result<()> {
+        let Some(buffered) = &mut self.file else { return Ok(()) };
+        let done = buffered.flush().and_then(|()| buffered.get_ref().set_modified(time));
+        done.map_err(|e| Error::write(self.doing, &self.target, e))
+    }
+
     /// Gives the file its final name, after its bytes are on disk when `durable`.
     ///
     /// # Errors

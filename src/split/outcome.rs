@@ -5,7 +5,7 @@ use super::eligible::LeftOut;
 use super::groups::{Groups, Keys, NONE, looks_like_groups};
 use super::options::{Method, Part};
 use super::report::{Line, lines};
-use super::{Earlier, Job, Round};
+use super::{Earlier, Job, Round, time};
 use crate::error::{Error, Result};
 use crate::names::shown;
 use crate::source::Trouble;
@@ -233,6 +233,9 @@ impl Job<'_> {
             let so_far = outcome.moved.unwrap_or_default();
             outcome.moved = Some((so_far.0 + moved, so_far.1 + all));
         }
+        let part_of: Vec<u8> = round.group_of.iter().map(|group| part[*group as usize]).collect();
+        let why = if earlier.keep { "images stay where they were" } else { "groups are whole" };
+        outcome.warnings.extend(time::overlaps(&round.times, &part_of, names, why));
         let bounds = &round.bounds;
         let mut all = lines(&round.sparse, &round.aims, part, bounds, &self.strata.names);
         let Some(mut size) = all.pop() else { return Err(Error::Internal("a split without a size".into())) };
@@ -273,6 +276,9 @@ impl Job<'_> {
         earlier: &Earlier,
     ) -> Result<()> {
         let aims = &round.aims;
+        self.not_empty(outcome, round, size, names)?;
+        let by_lot = self.options.method == Method::Balanced && !earlier.keep;
+        let mut untrained = Vec::new();
         let mut alone = Vec::new();
         let (mut missing, mut unasked) = (Vec::new(), Vec::new());
         for (at, line) in lines.iter().enumerate().filter(|(_, line)| line.rows > 0) {
@@ -284,24 +290,42 @@ impl Job<'_> {
                 continue;
             }
             let name = format!("`{}`", shown(&line.name));
+            if by_lot && at < self.strata.n_classes && aims.training.is_some_and(|t| line.parts[t].rows == 0) {
+                untrained.push(name);
+                continue;
+            }
             let trained = aims.training.is_none_or(|t| line.parts[t].rows > 0);
             if line.groups == 1 && trained && aims.required[at] {
                 alone.push(name);
             } else {
                 let wanted = aims.required[at] && !earlier.keep;
                 let list = if wanted { &mut missing } else { &mut unasked };
-                list.push(format!("{name} ({} groups) is not in {}", line.groups, absent.join(" and ")));
+                let n = counted(line.groups, one(outcome));
+                list.push(format!("{name} ({n}) is not in {}", absent.join(" and ")));
             }
         }
         if !alone.is_empty() {
             let all = listed(&alone);
+            let one = one(outcome);
             outcome.warnings.push(match aims.training {
                 Some(t) => format!(
-                    "{all}: one group, so all of it is in {}; there is nothing to validate on",
+                    "{all}: one {one}, so all of it is in {}; there is nothing to validate on",
                     names[t]
                 ),
-                None => format!("{all}: one group, so one fold has all of it and the others none"),
+                None => format!("{all}: one {one}, so one fold has all of it and the others none"),
             });
+        }
+        if let (Some(t), false) = (aims.training, untrained.is_empty()) {
+            let all = format!("{}: no image of it is in {}", listed(&untrained), shown(&names[t]));
+            if !self.options.allow_missing {
+                let advice = if aims.required.contains(&true) {
+                    "other groups may avoid it, --allow-missing accepts it"
+                } else {
+                    "--stratify avoids it, --allow-missing accepts it"
+                };
+                return Err(Error::Usage(format!("{all}, so it cannot be learnt; {advice}")));
+            }
+            outcome.warnings.push(all);
         }
         if !missing.is_empty() {
             let all = listed(&missing);
@@ -316,18 +340,56 @@ impl Job<'_> {
             outcome.warnings.push(listed(&unasked));
         }
         if size.gap > size.bound.max(0.005) + 0.02 || size.gap > 0.1 {
-            let whose = if outcome.has_groups() {
-                "the groups are whole and hold many images each"
-            } else {
-                "of the classes"
+            let why = match (&self.options.method, earlier.keep) {
+                (_, true) => "images stay where they were",
+                (Method::Hash, _) => "each group lies where its hash says",
+                _ if outcome.has_groups() => "the groups are whole and hold many images each",
+                _ if size.rows < 100 => "there are few images",
+                _ => "the classes have their shares first",
             };
             outcome.warnings.push(format!(
-                "the parts are up to {:.1} points of all images off their shares: {whose}",
+                "a part has up to {:.1} points more or less of all images than its share: {why}",
                 size.gap * 100.0
             ));
         }
         Ok(())
     }
+}
+
+impl Job<'_> {
+    /// A part without an image is hardly meant.
+    fn not_empty(&self, outcome: &mut Outcome<'_>, round: &Round, size: &Line, names: &[String]) -> Result<()> {
+        let empty: Vec<String> = (0..names.len())
+            .filter(|s| size.parts[*s].rows == 0)
+            .map(|s| format!("`{}`", shown(&names[s])))
+            .collect();
+        if empty.is_empty() {
+            return Ok(());
+        }
+        let there = counted(size.groups, one(outcome));
+        let all = format!(
+            "no image is in {}: there {} {there} for {} parts",
+            listed(&empty),
+            if size.groups == 1 { "is" } else { "are" },
+            round.aims.n_parts()
+        );
+        if !self.options.allow_missing {
+            let advice = "--allow-missing accepts that; fewer parts or folds, larger shares or smaller groups may avoid it";
+            return Err(Error::Usage(format!("{all}; {advice}")));
+        }
+        outcome.warnings.push(all);
+        Ok(())
+    }
+}
+
+/// What cannot be torn.
+pub(super) fn one(outcome: &Outcome<'_>) -> &'static str {
+    if outcome.has_groups() { "group" } else { "image" }
+}
+
+/// "1 group", "12 groups".
+fn counted(n: u32, noun: &str) -> String {
+    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
 }
 
 /// "a, b, c and 12 others".

@@ -421,10 +421,10 @@ fn places_that_are_taken_or_closed_are_said() {
     let said = env.refused(&["split", "in"]);
     assert!(said.contains("manifest.csv") && said.contains("-o"), "{said}");
     assert_eq!(std::fs::read(env.path("in/manifest.csv")).unwrap(), b"something,else\n1,2\n");
-    env.ok(&["split", "in", "-o", "elsewhere/m.csv"]);
+    env.ok(&["split", "in", "--allow-missing", "-o", "elsewhere/m.csv"]);
     assert_eq!(env.rows("elsewhere/m.csv")[0]["path"], "../in/x/a.jpg");
     assert!(env.path("elsewhere/m.prep.json").is_file());
-    let said = env.refused(&["split", "in", "-o", "/proc/nowhere/m.csv"]);
+    let said = env.refused(&["split", "in", "--allow-missing", "-o", "/proc/nowhere/m.csv"]);
     assert!(said.contains("writing the manifest"), "{said}");
 }
 
@@ -537,11 +537,11 @@ fn exports_are_read_right_by_others() {
     );
     env.write("other/x", b"");
     assert!(
-        env.refused(&["split", "in", "--export", "csv", "--export-dir", "other"])
+        env.refused(&["split", "in", "--stratify", "--export", "csv", "--export-dir", "other"])
             .contains("not made by prep")
     );
     assert!(
-        env.refused(&["split", "in", "--export", "csv", "--export-dir", "in/sub"])
+        env.refused(&["split", "in", "--stratify", "--export", "csv", "--export-dir", "in/sub"])
             .contains("inside the input")
     );
 }

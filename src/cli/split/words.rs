@@ -85,6 +85,9 @@ pub fn text(outcome: &Outcome<'_>, ending: &Ending<'_>, whole: bool) -> String {
     }
     if ending.dry_run {
         text.push_str(&format!("Would write {}\n", shown(ending.manifest)));
+        if let Some(folder) = ending.exports {
+            text.push_str(&format!("Would export to {}\n", shown(folder)));
+        }
     } else {
         text.push_str(&format!("Every row: {}\n", shown(ending.manifest)));
         if let Some(folder) = ending.exports {
