@@ -29,6 +29,7 @@ pub mod source;
 
 pub mod engine;
 
+pub mod plan;
 pub mod shrink;
 pub mod stats;
 

@@ -16,6 +16,7 @@ mod layers;
 mod manifest;
 mod memory;
 mod pictures;
+mod plan_models;
 mod shrink;
 mod source_table;
 mod source_tree;

@@ -1,0 +1,4 @@
+//! `prep plan`: the ledger of bytes.
+
+pub mod net;
+pub mod tape;
