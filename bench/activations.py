@@ -136,7 +136,7 @@ def main():
             parameters = sum(p.numel() for p in model.parameters())
             values = conv_values(model, size)
             for dtype in args.dtypes:
-                one, two = (sum(r[1] for r in kept(model, size, n, dtype) if r[2]) for n in (2, 3))
+                one, two = (sum(r[1] for r in kept(model, size, n, dtype) if r[2]) for n in (1, 2))
                 print(name, *size, dtype, parameters, two - one, values, sep=",", flush=True)
 
 

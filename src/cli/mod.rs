@@ -2,6 +2,7 @@
 
 mod args;
 mod config;
+mod plan;
 mod run;
 mod shrink;
 mod terminal;
@@ -34,6 +35,8 @@ struct Cli {
 enum Command {
     /// One upright, sRGB, 8-bit copy of every image at training size
     Shrink(shrink::Args),
+    /// Will it fit, and what will starve: disk, memory and GPU memory, before the first out of memory
+    Plan(plan::Args),
 }
 
 impl Command {
@@ -41,6 +44,7 @@ impl Command {
     fn input(&self) -> &std::path::Path {
         match self {
             Self::Shrink(args) => &args.input.input,
+            Self::Plan(args) => &args.input.input,
         }
     }
 
@@ -49,6 +53,7 @@ impl Command {
     fn supervised(&self) -> Option<(std::time::Duration, bool)> {
         match self {
             Self::Shrink(args) => Some((args.input.max_time(), args.input.reads_stdin())),
+            Self::Plan(args) => Some((args.input.max_time(), args.input.reads_stdin())),
         }
     }
 }
@@ -117,5 +122,6 @@ fn dispatch(cli: &Cli, terminal: &Terminal) -> Result<u8> {
     }
     match &cli.command {
         Command::Shrink(args) => shrink::run(args, &cli.global, terminal, flight.as_ref()),
+        Command::Plan(args) => plan::run(args, &cli.global, terminal, flight.as_ref()),
     }
 }

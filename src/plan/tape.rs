@@ -206,18 +206,28 @@ impl Tape {
         self.fresh(out, a.width.max(b.width))
     }
 
-    /// Attention of `rows` queries (all heads counted) on `pairs` pairs (all heads counted), from queries, keys and
-    /// values that lie in `qkv`. Gives `out` values.
-    pub fn attention(&mut self, qkv: Tensor, rows: u64, pairs: u64, out: u64) -> Tensor {
-        if self.rules.fused_attention {
-            let qkv = self.cast(qkv);
-            self.keep(qkv);
-            self.keep_new(rows, SINGLE); // the logarithm of each row's sum
-            let y = self.fresh(out, qkv.width);
-            self.keep(y);
-            return y;
+    /// Attention of `rows` queries (all heads counted) on `pairs` pairs (all heads counted), from `parts`: queries, keys
+    /// and values apart, or all of them in one. Gives `out` values.
+    pub fn attention(&mut self, parts: &[Tensor], rows: u64, pairs: u64, out: u64) -> Tensor {
+        let width = if self.rules.half { HALF } else { SINGLE };
+        if !self.rules.fused_attention {
+            let all = if parts.len() == 1 { parts[0].values } else { parts.iter().map(|p| p.values).sum() };
+            let qkv = self.fresh(all, width);
+            return self.plain_attention(qkv, pairs, out);
         }
-        self.plain_attention(qkv, pairs, out)
+        for part in parts {
+            let part = self.cast(*part);
+            self.keep(part);
+        }
+        self.keep_new(rows, SINGLE); // the logarithm of each row's sum
+        let y = self.fresh(out, width);
+        self.keep(y);
+        y
+    }
+
+    /// `x`, copied out of its storage where it is only a part of it.
+    pub fn part(&mut self, x: Tensor) -> Tensor {
+        if x.bytes() < self.storages[x.storage].0 { self.fresh(x.values, x.width) } else { x }
     }
 
     /// Attention written out: queries (scaled), keys and values are copied for the products, and the table of all

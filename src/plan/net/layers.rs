@@ -416,7 +416,7 @@ impl Layer<'_, '_> {
         let tensor = if plain {
             tape.plain_attention(tensor, pairs, shape.values()?)
         } else {
-            tape.attention(tensor, heads.saturating_mul(n), pairs, shape.values()?)
+            tape.attention(&[tensor], heads.saturating_mul(n), pairs, shape.values()?)
         };
         self.done(Value { tensor, shape }, 0, 0)
     }
