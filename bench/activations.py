@@ -117,6 +117,7 @@ def main():
     parser.add_argument("--only", nargs="*", default=MODELS)
     parser.add_argument("--sizes", nargs="*", default=["160", "224", "288"], help="SIDE or HEIGHTxWIDTH")
     parser.add_argument("--dtypes", nargs="*", default=["fp32", "bf16"])
+    parser.add_argument("--batches", nargs=2, type=int, default=[2, 3], help="one is special to some attention")
     parser.add_argument("--dump", help="show every tensor that this model keeps")
     args = parser.parse_args()
     torch.set_num_threads(2)
@@ -136,7 +137,7 @@ def main():
             parameters = sum(p.numel() for p in model.parameters())
             values = conv_values(model, size)
             for dtype in args.dtypes:
-                one, two = (sum(r[1] for r in kept(model, size, n, dtype) if r[2]) for n in (1, 2))
+                one, two = (sum(r[1] for r in kept(model, size, n, dtype) if r[2]) for n in args.batches)
                 print(name, *size, dtype, parameters, two - one, values, sep=",", flush=True)
 
 

@@ -39,8 +39,11 @@ pub fn read(place: &Path) -> Option<Sampled> {
     std::fs::File::open(place).ok()?.take(LIMIT).read_to_end(&mut bytes).ok()?;
     let sampled: Sampled = serde_json::from_slice(&bytes).ok()?;
     let sane = |(w, h): (u32, u32)| w > 0 && h > 0;
-    let times = |p: &super::sample::Picture| p.seconds > 0.0 && p.shrunk.is_none_or(|s| s.seconds > 0.0 && sane(s.size));
-    (sampled.pictures.iter().all(|p| sane(p.size) && times(p)) && sampled.largest.iter().all(|s| sane(*s))).then_some(sampled)
+    let times = |p: &super::sample::Picture| {
+        p.seconds > 0.0 && p.shrunk.is_none_or(|s| s.seconds > 0.0 && sane(s.size))
+    };
+    (sampled.pictures.iter().all(|p| sane(p.size) && times(p)) && sampled.largest.iter().all(|s| sane(*s)))
+        .then_some(sampled)
 }
 
 /// Remembers a sample. A cache that cannot be written is none.

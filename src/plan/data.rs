@@ -43,8 +43,11 @@ pub fn facts(listing: &Listing, sampled: Option<&Sampled>) -> Option<Facts> {
     let trained = usable.iter().filter(|e| e.split == "train").count();
     let written = sizes_of_manifest(listing, &usable);
     let exact = written.len() == usable.len() && !written.is_empty();
-    let mut sizes =
-        if exact { written } else { sampled.map(|s| s.pictures.iter().map(|p| p.size).collect()).unwrap_or_default() };
+    let mut sizes = if exact {
+        written
+    } else {
+        sampled.map(|s| s.pictures.iter().map(|p| p.size).collect()).unwrap_or_default()
+    };
     if let (false, Some(sampled)) = (exact, sampled) {
         sizes.extend(&sampled.largest);
     }
@@ -59,8 +62,10 @@ pub fn facts(listing: &Listing, sampled: Option<&Sampled>) -> Option<Facts> {
     } else {
         sampled.map_or(0, |s| s.pictures.iter().map(|p| pixels(p.size)).sum())
     };
-    let shrunk: Vec<_> = sampled.map(|s| s.pictures.iter().filter_map(|p| p.shrunk).collect()).unwrap_or_default();
-    let mean = |f: &dyn Fn(&super::sample::Shrunk) -> f64| shrunk.iter().map(f).sum::<f64>() / shrunk.len() as f64;
+    let shrunk: Vec<_> =
+        sampled.map(|s| s.pictures.iter().filter_map(|p| p.shrunk).collect()).unwrap_or_default();
+    let mean =
+        |f: &dyn Fn(&super::sample::Shrunk) -> f64| shrunk.iter().map(f).sum::<f64>() / shrunk.len() as f64;
     let mut small: Vec<_> = shrunk.iter().map(|s| s.size).collect();
     small.sort_by_key(|size| (pixels(*size), *size));
     Some(Facts {
@@ -99,9 +104,7 @@ impl Facts {
 
 /// One image, a batch, the way to the card.
 pub fn tensor_lines(size: Size, batch: u64, value_bytes: u64) -> Vec<Line> {
-    let square = |key, what: String, bytes| {
-        Line { key, what, ..sample_line(size, bytes) }
-    };
+    let square = |key, what: String, bytes| Line { key, what, ..sample_line(size, bytes) };
     let name = shown_size(size);
     let batch_of = [
         ("batch", batch),
@@ -134,7 +137,11 @@ pub fn set_lines(facts: &Facts, size: Size, batch: u64, value_bytes: u64) -> Vec
         decoded("image_largest", "the largest image, decoded".into(), facts.largest),
     ];
     if let Some(size) = facts.shrunk_size {
-        lines.push(decoded("image_shrunk", "the usual image, shrunk to a short edge of 512, decoded".into(), size));
+        lines.push(decoded(
+            "image_shrunk",
+            "the usual image, shrunk to a short edge of 512, decoded".into(),
+            size,
+        ));
     }
     lines.push(Line::given("disk", "the set on disk, as it is", "bytes of all files", facts.bytes));
     if let Some((bytes, _)) = facts.shrunk {
@@ -153,7 +160,11 @@ pub fn set_lines(facts: &Facts, size: Size, batch: u64, value_bytes: u64) -> Vec
     ));
     let sample = sample_line(size, value_bytes).bytes;
     let whole = facts.trained.div_ceil(batch.max(1));
-    lines.push(Line::product("epoch_h2d", format!("what an epoch of {whole} steps sends to the card"), &[("images", facts.trained), ("sample", sample)]));
+    lines.push(Line::product(
+        "epoch_h2d",
+        format!("what an epoch of {whole} steps sends to the card"),
+        &[("images", facts.trained), ("sample", sample)],
+    ));
     lines
 }
 

@@ -7,9 +7,10 @@ use super::net::{Measure, Size};
 /// What the driver and CUDA's libraries take before the first tensor: 0.8 GiB, assumed. PyTorch with cuDNN on cards of
 /// 2020 and later was seen to take 0.5 to 0.9 GiB.
 pub const CONTEXT: u64 = 858_993_459;
-/// Of the tensors, the share that the caching allocator cannot use and that convolutions take as scratch, in thousandths.
-/// Assumed. With 80 the largest batches of timm's published benchmark of a 24 GB card come out as published (`tests/it/plan_models.rs`).
-pub const RESERVE: u64 = 80;
+/// Of the tensors, the share that the caching allocator cannot use and that convolutions take as scratch, in percent.
+/// Assumed: with 5 to 7 the largest batches of 20 networks that timm published for a 24 GiB card come out as published
+/// (`tests/it/plan_models.rs`).
+pub const RESERVE: u64 = 6;
 /// The largest batch that is looked for.
 const LARGEST: u64 = 1 << 20;
 
@@ -70,7 +71,9 @@ impl Optimizer {
     fn line(self, parameters: u64) -> Line {
         let what = |text: &str| format!("the optimizer's notes ({}): {text}", self.as_str());
         match self {
-            Self::Sgd => Line::product("optimizer", what("none"), &[("parameters", parameters), ("bytes", 0)]),
+            Self::Sgd => {
+                Line::product("optimizer", what("none"), &[("parameters", parameters), ("bytes", 0)])
+            }
             Self::Momentum => {
                 let text = what("one number beside each of the network's");
                 Line::product("optimizer", text, &[("parameters", parameters), ("bytes", 4)])
@@ -83,8 +86,14 @@ impl Optimizer {
                 key: "optimizer",
                 what: what("two bytes beside each of the network's numbers"),
                 formula: "parameters x 2 x 1 + parameters / 256 x 2 x 4".into(),
-                numbers: format!("{} x 2 x 1 + {} x 2 x 4", grouped(parameters), grouped(parameters.div_ceil(256))),
-                bytes: parameters.saturating_mul(2).saturating_add(parameters.div_ceil(256).saturating_mul(8)),
+                numbers: format!(
+                    "{} x 2 x 1 + {} x 2 x 4",
+                    grouped(parameters),
+                    grouped(parameters.div_ceil(256))
+                ),
+                bytes: parameters
+                    .saturating_mul(2)
+                    .saturating_add(parameters.div_ceil(256).saturating_mul(8)),
             },
         }
     }
@@ -141,10 +150,10 @@ pub fn sum(net: &Pair, training: Training) -> Sum {
     let tensors: u64 = lines.iter().fold(0, |all: u64, line| all.saturating_add(line.bytes));
     lines.push(Line {
         key: "reserve",
-        what: "room that no tensor can use, and scratch of convolutions (assumed: 8 %)".into(),
-        formula: "all of the above x 0.08".into(),
-        numbers: format!("{} x 0.08", grouped(tensors)),
-        bytes: (u128::from(tensors) * u128::from(RESERVE) / 1000) as u64,
+        what: "room that no tensor can use, and scratch of convolutions (assumed: 6 %)".into(),
+        formula: "all of the above x 0.06".into(),
+        numbers: format!("{} x 0.06", grouped(tensors)),
+        bytes: (u128::from(tensors) * u128::from(RESERVE) / 100) as u64,
     });
     lines.push(Line::given(
         "context",
@@ -191,7 +200,11 @@ fn kept_lines(net: &Pair, training: Training, lines: &mut Vec<Line>) -> u64 {
         return kept;
     }
     let (counted, cuda) = (net.counted.kept_bytes, net.cuda.kept_bytes);
-    lines.push(Line::product("activations", what, &[("batch", batch), ("bytes an image", counted.min(cuda))]));
+    lines.push(Line::product(
+        "activations",
+        what,
+        &[("batch", batch), ("bytes an image", counted.min(cuda))],
+    ));
     if cuda > counted {
         lines.push(Line::product(
             "wide_norms",
@@ -232,45 +245,55 @@ pub struct Step {
 }
 
 /// What to do, in order, so that `training` fits in `vram`; each alone. `at` measures the network at another size.
-pub fn steps(net: &Pair, training: Training, vram: u64, at: &dyn Fn(Size, Precision) -> Option<Pair>) -> Vec<Step> {
+pub fn steps(
+    net: &Pair,
+    training: Training,
+    vram: u64,
+    at: &dyn Fn(Size, Precision) -> Option<Pair>,
+) -> Vec<Step> {
     let mut steps = Vec::new();
-    let step = |key, what: String, net: &Pair, training: Training, wanted: bool| {
+    let step = |key, what: String, net: &Pair, training: Training| {
         let total = sum(net, training).total;
         let largest = largest_batch(net, training, vram);
-        Step { key, what, total, largest, fits: wanted && total <= vram }
+        Step { key, what, total, largest, fits: total <= vram }
     };
     let size = net.cuda.size;
     if !training.precision.is_half()
         && let Some(half) = at(size, Precision::Amp)
     {
         let what = "mixed precision (--precision amp): about half the memory of each image, usually faster";
-        steps.push(step("precision", what.into(), &half, Training { precision: Precision::Amp, ..training }, true));
+        steps.push(step("precision", what.into(), &half, Training { precision: Precision::Amp, ..training }));
     }
     let largest = largest_batch(net, training, vram);
     if largest >= 1 && largest < training.batch {
         let turns = training.batch.div_ceil(largest);
         let small = training.batch.div_ceil(turns);
-        let norm = if net.cuda.batch_norm { format!("; batch norm sees {small} images, not {}", training.batch) } else { String::new() };
+        let norm = if net.cuda.batch_norm {
+            format!("; batch norm sees {small} images, not {}", training.batch)
+        } else {
+            String::new()
+        };
         let what = format!(
             "gradient accumulation: {turns} steps of {small} for one of {} (--batch {small} --effective-batch {}), no slower{norm}",
             training.batch, training.batch
         );
-        steps.push(step("accumulation", what, net, Training { batch: small, ..training }, true));
+        steps.push(step("accumulation", what, net, Training { batch: small, ..training }));
     }
     if let Some((smaller, measured)) = smaller(net, training, vram, at) {
-        let share = f64::from(smaller.0) * f64::from(smaller.1) / (f64::from(size.0) * f64::from(size.1)) * 100.0;
+        let share =
+            f64::from(smaller.0) * f64::from(smaller.1) / (f64::from(size.0) * f64::from(size.1)) * 100.0;
         let what = format!(
             "smaller pictures (--size {}): {share:.0} % of each picture's memory, fine detail is lost",
             shown_size(smaller)
         );
-        steps.push(step("size", what, &measured, training, true));
+        steps.push(step("size", what, &measured, training));
     }
     if !training.checkpointing && net.cuda.checkpointed_bytes.is_some() {
         let what = format!(
             "activation checkpointing (--checkpointing): each of {} blocks is run again on the way back, about a third more time",
             net.cuda.blocks
         );
-        steps.push(step("checkpointing", what, net, Training { checkpointing: true, ..training }, true));
+        steps.push(step("checkpointing", what, net, Training { checkpointing: true, ..training }));
     }
     let lighter = match training.optimizer {
         Optimizer::Adam | Optimizer::AdamW => Some((Optimizer::Adam8bit, "8-bit states (bitsandbytes)")),
@@ -279,19 +302,22 @@ pub fn steps(net: &Pair, training: Training, vram: u64, at: &dyn Fn(Size, Precis
     };
     if let Some((optimizer, cost)) = lighter {
         let what = format!("a lighter optimizer (--optimizer {}): {cost}", optimizer.as_str());
-        steps.push(step("optimizer", what, net, Training { optimizer, ..training }, true));
+        steps.push(step("optimizer", what, net, Training { optimizer, ..training }));
     }
     steps
 }
 
 /// The largest smaller size, in steps of 32 pixels, at which the batch fits.
-fn smaller(net: &Pair, training: Training, vram: u64, at: &dyn Fn(Size, Precision) -> Option<Pair>) -> Option<(Size, Pair)> {
+fn smaller(
+    net: &Pair,
+    training: Training,
+    vram: u64,
+    at: &dyn Fn(Size, Precision) -> Option<Pair>,
+) -> Option<(Size, Pair)> {
     let (h, w) = net.cuda.size;
-    (1..h.min(w) / 32).take(16).find_map(|less| {
-        let size = (h - h % 32 - if h % 32 == 0 { 32 * less } else { 32 * (less - 1) }, {
-            let w32 = w - w % 32;
-            w32 - if w % 32 == 0 { 32 * less } else { 32 * (less - 1) }
-        });
+    (0..16).find_map(|less| {
+        let below = |side: u32| ((side - 1) / 32).checked_sub(less).map(|n| n * 32).filter(|side| *side > 0);
+        let size = (below(h)?, below(w)?);
         let net = at(size, training.precision)?;
         (sum(&net, training).total <= vram).then_some((size, net))
     })
@@ -305,5 +331,9 @@ pub fn shown_size(size: Size) -> String {
 /// The sentence about validation, which forgets `no_grad` at its peril.
 pub fn validation(net: &Pair, training: Training) -> String {
     let kept = net.cuda.kept_bytes.saturating_mul(training.batch);
-    format!("Validate under torch.no_grad(): without it a batch of {} keeps {} more.", training.batch, mb(kept))
+    format!(
+        "Validate under torch.no_grad(): without it a batch of {} keeps {} more.",
+        training.batch,
+        mb(kept)
+    )
 }

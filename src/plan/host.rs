@@ -64,7 +64,8 @@ pub struct Host {
 
 /// One sample of `size` with `value_bytes` a value.
 pub fn sample_line(size: Size, value_bytes: u64) -> Line {
-    let factors = [("height", size.0.into()), ("width", size.1.into()), ("channels", 3), ("bytes", value_bytes)];
+    let factors =
+        [("height", size.0.into()), ("width", size.1.into()), ("channels", 3), ("bytes", value_bytes)];
     Line::product("sample", format!("one {} sample", shown_size(size)), &factors)
 }
 
@@ -74,25 +75,44 @@ pub fn host(loader: Loader, decoded: Option<Decoded>) -> Host {
     let sample = sample_line(loader.size, loader.value_bytes).bytes;
     let mut lines = vec![
         Line::given("main", "the training process (Python, PyTorch; measured)", "704 x 10^6", MAIN),
-        Line::product("workers", "the workers' own memory when forked, as on Linux (assumed)", &[("workers", workers), ("bytes", FORKED)]),
+        Line::product(
+            "workers",
+            "the workers' own memory when forked, as on Linux (assumed)",
+            &[("workers", workers), ("bytes", FORKED)],
+        ),
         Line::product(
             "in_flight",
             "batches prepared ahead",
             &[("workers", workers), ("prefetch", prefetch), ("batch", batch), ("sample", sample)],
         ),
-        Line::product("collate", "samples waiting to become a batch", &[("workers", workers), ("batch", batch), ("sample", sample)]),
+        Line::product(
+            "collate",
+            "samples waiting to become a batch",
+            &[("workers", workers), ("batch", batch), ("sample", sample)],
+        ),
     ];
     if let Some(decoded) = decoded {
         let bytes = |(w, h): (u32, u32)| u64::from(w) * u64::from(h) * 3;
         let (usual, largest) = (bytes(decoded.usual), bytes(decoded.largest));
         lines.push(Line::product(
             "decode_usual",
-            format!("a decoded picture in each worker ({}x{}, the usual one)", decoded.usual.0, decoded.usual.1),
-            &[("workers", workers), ("width", decoded.usual.0.into()), ("height", decoded.usual.1.into()), ("channels", 3)],
+            format!(
+                "a decoded picture in each worker ({}x{}, the usual one)",
+                decoded.usual.0, decoded.usual.1
+            ),
+            &[
+                ("workers", workers),
+                ("width", decoded.usual.0.into()),
+                ("height", decoded.usual.1.into()),
+                ("channels", 3),
+            ],
         ));
         lines.push(Line {
             key: "decode_largest",
-            what: format!("more for the largest picture ({}x{}), in one of them", decoded.largest.0, decoded.largest.1),
+            what: format!(
+                "more for the largest picture ({}x{}), in one of them",
+                decoded.largest.0, decoded.largest.1
+            ),
             formula: "largest - usual".into(),
             numbers: format!("{} - {}", grouped(largest), grouped(usual)),
             bytes: largest.saturating_sub(usual),
@@ -116,7 +136,9 @@ fn cache(decoded: Decoded, workers: u64) -> (Line, Line) {
         what: "keeping the decoded set in memory, workers forked".into(),
         formula: "decoded x (1 + workers x 0.25)".into(),
         numbers: format!("{} x (1 + {workers} x 0.25)", grouped(all)),
-        bytes: all.saturating_add((u128::from(all) * u128::from(workers * FORK_COPIES) / 100).min(u64::MAX.into()) as u64),
+        bytes: all.saturating_add(
+            (u128::from(all) * u128::from(workers * FORK_COPIES) / 100).min(u64::MAX.into()) as u64,
+        ),
     };
     let spawned = Line::product(
         "cache_spawn",
@@ -130,7 +152,10 @@ fn cache(decoded: Decoded, workers: u64) -> (Line, Line) {
 pub fn verdict(host: &Host, loader: Loader, decoded: Option<Decoded>, ram: u64) -> (bool, String) {
     if host.total.saturating_add(REST) <= ram {
         let left = ram - host.total;
-        return (true, format!("{} of {}, {} left for the system and its file cache", mb(host.total), mb(ram), mb(left)));
+        return (
+            true,
+            format!("{} of {}, {} left for the system and its file cache", mb(host.total), mb(ram), mb(left)),
+        );
     }
     let with = |loader: Loader| self::host(loader, decoded).total.saturating_add(REST) <= ram;
     let mut sentence = format!(
@@ -146,7 +171,8 @@ pub fn verdict(host: &Host, loader: Loader, decoded: Option<Decoded>, ram: u64) 
     } else if let Some(n) = fewer {
         sentence.push_str(&format!(" Turn down --workers first: {n} fit."));
     } else if loader.value_bytes > 1 {
-        sentence.push_str(" Turn down --batch first, and leave samples as uint8 (make them float on the card).");
+        sentence
+            .push_str(" Turn down --batch first, and leave samples as uint8 (make them float on the card).");
     } else {
         sentence.push_str(" Turn down --batch first.");
     }

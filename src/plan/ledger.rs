@@ -30,7 +30,11 @@ impl Line {
     }
 
     /// A sum of other lines.
-    pub fn sum<'a>(key: &'static str, what: impl Into<String>, parts: impl IntoIterator<Item = &'a Self>) -> Self {
+    pub fn sum<'a>(
+        key: &'static str,
+        what: impl Into<String>,
+        parts: impl IntoIterator<Item = &'a Self>,
+    ) -> Self {
         let parts: Vec<&Self> = parts.into_iter().collect();
         let names: Vec<&str> = parts.iter().map(|p| p.key).collect();
         let numbers: Vec<String> = parts.iter().map(|p| grouped(p.bytes)).collect();
@@ -86,7 +90,11 @@ mod tests {
 
     #[test]
     fn a_line_shows_its_formula_and_its_numbers() {
-        let line = Line::product("batch", "a batch", &[("batch", 32), ("side", 224), ("side", 224), ("channels", 3), ("bytes", 4)]);
+        let line = Line::product(
+            "batch",
+            "a batch",
+            &[("batch", 32), ("side", 224), ("side", 224), ("channels", 3), ("bytes", 4)],
+        );
         assert_eq!(line.bytes, 19_267_584);
         assert_eq!(line.formula, "batch x side x side x channels x bytes");
         assert_eq!(line.numbers, "32 x 224 x 224 x 3 x 4");

@@ -147,10 +147,7 @@ fn load(path: &Path, doing: &'static str, limit: u64) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     opened.take(limit + 1).read_to_end(&mut bytes).map_err(|e| Error::read(doing, path, e))?;
     if bytes.len() as u64 > limit {
-        let why = format!(
-            "more than {} kB: this is no model file",
-            limit / 1000
-        );
+        let why = format!("more than {} kB: this is no model file", limit / 1000);
         return Err(Error::table(path, None, why));
     }
     Ok(bytes)
@@ -173,7 +170,8 @@ fn numbers(text: &str) -> Result<Network> {
         }
     }
     let parameters = parameters.ok_or_else(|| wrong("params= is the number of trained numbers"))?;
-    let acts = acts.ok_or_else(|| wrong("acts= is how many values its convolutions and linear layers put out"))?;
+    let acts =
+        acts.ok_or_else(|| wrong("acts= is how many values its convolutions and linear layers put out"))?;
     let side = size.ok_or_else(|| wrong("after @ stands the side of the pictures"))?;
     Ok(Network {
         name: text.to_owned(),
@@ -233,7 +231,14 @@ mod tests {
         assert_eq!(full.kept_bytes, (11.11e6_f64 * 2.3 * 4.0) as u64);
         let quarter = net.measure((112, 112), Precision::Fp32, true).unwrap().cuda;
         assert_eq!(quarter.kept_bytes, (11.11e6_f64 / 4.0 * 2.3 * 4.0) as u64);
-        for bad in ["params=x,acts=1M", "params=1M", "acts=1M@224", "params=1M,acts=1M@0", "params=1M,acts=1M,x=2", "params=é,acts=1M"] {
+        for bad in [
+            "params=x,acts=1M",
+            "params=1M",
+            "acts=1M@224",
+            "params=1M,acts=1M@0",
+            "params=1M,acts=1M,x=2",
+            "params=é,acts=1M",
+        ] {
             assert!(matches!(Network::open(bad), Err(Error::Usage(_))), "{bad}");
         }
     }

@@ -45,7 +45,11 @@ pub fn read(path: &Path) -> Result<Vec<Value>> {
         runs.push(run);
     }
     if runs.is_empty() {
-        return Err(Error::table(path, None, "there are no runs in it; `prep plan --model … --log FILE` adds one"));
+        return Err(Error::table(
+            path,
+            None,
+            "there are no runs in it; `prep plan --model … --log FILE` adds one",
+        ));
     }
     Ok(runs)
 }
@@ -78,7 +82,9 @@ fn cell(value: &Value) -> String {
     match value {
         Value::Null => "-".into(),
         Value::String(text) => crate::names::shown(text).to_string(),
-        Value::Number(n) => n.as_u64().map_or_else(|| format!("{:.1}", n.as_f64().unwrap_or_default()), super::ledger::grouped),
+        Value::Number(n) => n
+            .as_u64()
+            .map_or_else(|| format!("{:.1}", n.as_f64().unwrap_or_default()), super::ledger::grouped),
         other => other.to_string(),
     }
 }

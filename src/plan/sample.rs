@@ -90,12 +90,12 @@ fn rate(seconds: impl Iterator<Item = f64>) -> Option<f64> {
 /// # Errors
 /// An interrupt.
 pub fn sample(listing: &Listing, size: Size, pipe: &Pipe, crew: &Crew<'_>) -> Result<Sampled> {
-    let usable: Vec<usize> = (0..listing.entries.len()).filter(|i| listing.entries[*i].fault.is_none()).collect();
+    let usable: Vec<usize> =
+        (0..listing.entries.len()).filter(|i| listing.entries[*i].fault.is_none()).collect();
     let chosen: Vec<usize> = spread(usable.len(), PICTURES).into_iter().map(|at| usable[at]).collect();
     let mut largest = usable.clone();
     largest.sort_by_key(|i| (std::cmp::Reverse(listing.entries[*i].bytes), *i));
     largest.truncate(LARGEST);
-    largest.retain(|i| !chosen.contains(i));
 
     let one = Crew { threads: 1, cancel: crew.cancel, flight: crew.flight };
     let keys: Vec<&str> = chosen.iter().map(|i| listing.entries[*i].path.as_str()).collect();
@@ -111,7 +111,11 @@ pub fn sample(listing: &Listing, size: Size, pipe: &Pipe, crew: &Crew<'_>) -> Re
             let entry = &listing.entries[chosen[item.index]];
             let Bench { scratch, work } = bench;
             let at = Instant::now();
-            Some(pipe.read(entry, item, scratch, |read, codec| work.picture(pipe, item, read, codec, size, at)))
+            Some(
+                pipe.read(entry, item, scratch, |read, codec| {
+                    work.picture(pipe, item, read, codec, size, at)
+                }),
+            )
         },
         |_, fault| Some(Err(fault)),
         |_, picture| {
@@ -188,7 +192,9 @@ impl Work {
         let small = self.resize(rgb, (side(rgb.width), side(rgb.height)))?;
         self.encoded.clear();
         let encoding = Encoding::Jpeg { quality: QUALITY, chroma: Chroma::Yuv420 };
-        self.encoder.encode(&small, encoding, &mut self.encoded).map_err(|why| Fault::new(Cause::Encode, why))?;
+        self.encoder
+            .encode(&small, encoding, &mut self.encoded)
+            .map_err(|why| Fault::new(Cause::Encode, why))?;
         let begun = Instant::now();
         let limits = decode::Limits { max_pixels: u64::MAX };
         let opened = decode::open(&self.encoded, std::path::Path::new("sample.jpg"), &limits)?;

@@ -106,11 +106,7 @@ impl Tape {
 
     /// What CUDA's autocast gives to norms and softmax: single precision.
     fn widen(&mut self, x: Tensor) -> Tensor {
-        if self.rules.half && self.rules.cuda && x.width < SINGLE {
-            self.fresh(x.values, SINGLE)
-        } else {
-            x
-        }
+        if self.rules.half && self.rules.cuda && x.width < SINGLE { self.fresh(x.values, SINGLE) } else { x }
     }
 
     /// Convolution, transposed convolution, linear: keeps its input (and its weights, which are there anyway).

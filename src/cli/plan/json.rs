@@ -32,7 +32,8 @@ pub fn document(answer: &Answer) -> Value {
 pub fn run(answer: &Answer) -> Value {
     let net = answer.net.as_ref();
     let rate = |of: fn(&crate::plan::sample::Sampled) -> Option<f64>| answer.sampled.as_ref().and_then(of);
-    let seconds = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_secs());
+    let seconds =
+        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_secs());
     json!({
         "schema": SCHEMA,
         "prep": env!("CARGO_PKG_VERSION"),
@@ -127,7 +128,7 @@ fn card(answer: &Answer) -> Value {
         "fits": answer.vram.map(|vram| sum.total <= vram),
         "largest_batch": largest(answer),
         "accumulation_steps": answer.effective_batch.map(|wanted| wanted.div_ceil(answer.training.batch)),
-        "reserve_share": gpu::RESERVE as f64 / 1000.0,
+        "reserve_share": gpu::RESERVE as f64 / 100.0,
         "context_bytes": gpu::CONTEXT,
         "to_do": steps,
     })

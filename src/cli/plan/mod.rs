@@ -142,7 +142,9 @@ enum SampleName {
 }
 
 fn side_or_box(text: &str) -> std::result::Result<Size, String> {
-    side(text).map(|n| (n, n)).or_else(|_| dimensions(text).map(|(w, h)| (h, w)))
+    side(text)
+        .map(|n| (n, n))
+        .or_else(|_| dimensions(text).map(|(w, h)| (h, w)))
         .map_err(|_| "a side from 1 to 65535 pixels, or WxH".into())
 }
 
@@ -189,7 +191,9 @@ impl Answer {
 
     /// What to do when it does not fit.
     fn steps(&self) -> Vec<gpu::Step> {
-        let (Some(net), Some(network), Some(vram)) = (&self.net, &self.network, self.vram) else { return Vec::new() };
+        let (Some(net), Some(network), Some(vram)) = (&self.net, &self.network, self.vram) else {
+            return Vec::new();
+        };
         let at = |size, precision| network.measure(size, precision, self.fused).ok();
         gpu::steps(net, self.training, vram, &at)
     }
@@ -253,22 +257,34 @@ fn answer(
         SampleName::Fp32 => 4,
         SampleName::Uint8 => 1,
     };
-    let loader = Loader { workers: args.workers, prefetch: args.prefetch, batch: args.batch, size, value_bytes };
+    let loader =
+        Loader { workers: args.workers, prefetch: args.prefetch, batch: args.batch, size, value_bytes };
     let measure = |size, precision| -> Result<Option<Pair>> {
         let Some(network) = &network else { return Ok(None) };
         let measured = network.measure(size, precision, fused);
-        measured.map(Some).map_err(|why| Error::Usage(format!("{} at {}: {why}", network.name, gpu::shown_size(size))))
+        measured
+            .map(Some)
+            .map_err(|why| Error::Usage(format!("{} at {}: {why}", network.name, gpu::shown_size(size))))
     };
     let net = measure(size, training.precision)?;
     if training.checkpointing && net.as_ref().is_some_and(|n| n.cuda.checkpointed_bytes.is_none()) {
         return Err(Error::Usage("--checkpointing: the blocks of this network are not known".into()));
     }
-    let listing = listing(args, terminal)?;
-    let sampled = match &listing {
+    let mut listing = listing(args)?;
+    let mut sampled = match &listing {
         Some(listing) if !args.no_sample => Some(sampled(listing, args, global, flight, size)?),
         _ => None,
     };
     let facts = listing.as_ref().and_then(|listing| data::facts(listing, sampled.as_ref()));
+    if facts.is_none() && is_here(args) {
+        (listing, sampled) = (None, None);
+        terminal.say(
+            "no pictures here, so the sums are of the network alone; name a set, as in `prep plan photos`",
+        );
+    }
+    for sentence in listing.iter().flat_map(|l| &l.said) {
+        terminal.say(sentence);
+    }
     let host = host::host(loader, facts.as_ref().map(data::Facts::decoded));
     let what_if = what_if(args, &measure, (size, training, loader), facts.as_ref())?;
     Ok(Answer {
@@ -293,22 +309,35 @@ fn answer(
     })
 }
 
-/// The set that is asked about. Where the default `.` holds none, the question is about the network alone.
-fn listing(args: &Args, terminal: &Terminal) -> Result<Option<Listing>> {
+/// Was no set named, so that the question may be about the network alone?
+fn is_here(args: &Args) -> bool {
     let input = &args.input;
-    let here = input.input.as_os_str() == "." && input.labels.is_none() && input.files_from.is_none();
-    if !here {
-        return run::list(input, terminal).map(Some);
-    }
-    let listing = crate::source::open(&input.input, &input.options())?;
-    if listing.entries.is_empty() {
-        terminal.say("there are no images here, so the sums are of the network alone; name a set, as in `prep plan photos`");
-        return Ok(None);
-    }
-    Ok(Some(listing))
+    input.input.as_os_str() == "." && input.labels.is_none() && input.files_from.is_none()
 }
 
-fn sampled(listing: &Listing, args: &Args, global: &Global, flight: Option<&Flight>, size: Size) -> Result<Sampled> {
+/// The set that is asked about, where there is one.
+fn listing(args: &Args) -> Result<Option<Listing>> {
+    let input = &args.input;
+    let listing = crate::source::open(&input.input, &input.options())?;
+    if !listing.entries.is_empty() {
+        return Ok(Some(listing));
+    }
+    if is_here(args) {
+        return Ok(None);
+    }
+    let what = shown(&input.input);
+    Err(Error::Usage(format!(
+        "there are no images in {what}; name a folder of images, a table or a workspace"
+    )))
+}
+
+fn sampled(
+    listing: &Listing,
+    args: &Args,
+    global: &Global,
+    flight: Option<&Flight>,
+    size: Size,
+) -> Result<Sampled> {
     let place = cache_folder().map(|folder| cache::place(&folder, listing, size));
     if let Some(known) = place.as_deref().and_then(cache::read) {
         return Ok(known);
@@ -341,8 +370,10 @@ fn what_if(
     let mut sizes = vec![size];
     let mut trainings = vec![training];
     for text in &args.what_if {
-        let wrong = |why: &str| Error::Usage(format!("--what-if {}: {why}; INPUT stands before it", shown(text)));
-        let (key, list) = text.split_once('=').ok_or_else(|| wrong("a key and a list, as in size=160,224"))?;
+        let wrong =
+            |why: &str| Error::Usage(format!("--what-if {}: {why}; INPUT stands before it", shown(text)));
+        let (key, list) =
+            text.split_once('=').ok_or_else(|| wrong("a key and a list, as in size=160,224"))?;
         let parts: Vec<&str> = list.split(',').filter(|p| !p.is_empty()).collect();
         if parts.is_empty() || parts.len() > CASES {
             return Err(wrong("a list of one or more"));
@@ -354,7 +385,10 @@ fn what_if(
                 "size" => next.push((Some(side_or_box(part).map_err(name)?), training)),
                 "batch" => {
                     let batch = part.parse().ok().filter(|n| (1..=1 << 24).contains(n));
-                    next.push((None, Training { batch: batch.ok_or_else(|| wrong("a number of images"))?, ..training }));
+                    next.push((
+                        None,
+                        Training { batch: batch.ok_or_else(|| wrong("a number of images"))?, ..training },
+                    ));
                 }
                 "precision" => {
                     let precision = PrecisionName::from_str(part, true).map_err(name)?.meant();

@@ -44,7 +44,10 @@ fn verdict(answer: &Answer, sum: &Sum) -> String {
         answer.training.optimizer.as_str()
     );
     let Some(vram) = answer.vram else {
-        return format!("{what} needs about {} on the card; --vram 8G says whether that fits.\n", mb(sum.total));
+        return format!(
+            "{what} needs about {} on the card; --vram 8G says whether that fits.\n",
+            mb(sum.total)
+        );
     };
     let largest = gpu::largest_batch(net, answer.training, vram);
     let verdict = if sum.total <= vram {
@@ -66,8 +69,12 @@ fn side(size: Size) -> String {
 /// The card's sum.
 fn card(answer: &Answer, sum: &Sum) -> String {
     let mut text = String::from("\nWhat the card must hold at the same time\n");
-    let mut rows: Vec<Vec<String>> =
-        sum.lines.iter().filter(|l| l.bytes > 0).map(|l| vec![mb(l.bytes), l.what.clone(), numbers(l)]).collect();
+    let mut rows: Vec<Vec<String>> = sum
+        .lines
+        .iter()
+        .filter(|l| l.bytes > 0)
+        .map(|l| vec![mb(l.bytes), l.what.clone(), numbers(l)])
+        .collect();
     rows.push(vec![mb(sum.total), format!("together ({})", mib(sum.total)), String::new()]);
     text.push_str(&columns(&rows, &[true, false, false]));
     let Some(net) = &answer.net else { return text };
@@ -80,7 +87,11 @@ fn card(answer: &Answer, sum: &Sum) -> String {
     if let Some(wanted) = answer.effective_batch {
         let batch = answer.training.batch;
         let turns = wanted.div_ceil(batch);
-        let norm = if net.cuda.batch_norm { format!("; batch norm sees {batch} images at a time") } else { String::new() };
+        let norm = if net.cuda.batch_norm {
+            format!("; batch norm sees {batch} images at a time")
+        } else {
+            String::new()
+        };
         text.push_str(&format!("  Gradients of {turns} steps make one of {} images{norm}.\n", turns * batch));
     }
     text.push_str(&format!("  {}\n", gpu::validation(net, answer.training)));
@@ -119,7 +130,10 @@ fn remedies(answer: &Answer, sum: &Sum) -> String {
             ]
         })
         .collect();
-    format!("\nWhat to try, in this order (each alone)\n{}", columns(&rows, &[true, true, false, false, false]))
+    format!(
+        "\nWhat to try, in this order (each alone)\n{}",
+        columns(&rows, &[true, true, false, false, false])
+    )
 }
 
 /// The machine's sum.
@@ -129,8 +143,12 @@ fn machine(answer: &Answer) -> String {
         "\nWhat the machine must hold to feed it ({} workers, {} batches ahead each)\n",
         answer.loader.workers, answer.loader.prefetch
     );
-    let mut rows: Vec<Vec<String>> =
-        host.lines.iter().filter(|l| l.bytes > 0).map(|l| vec![mb(l.bytes), l.what.clone(), numbers(l)]).collect();
+    let mut rows: Vec<Vec<String>> = host
+        .lines
+        .iter()
+        .filter(|l| l.bytes > 0)
+        .map(|l| vec![mb(l.bytes), l.what.clone(), numbers(l)])
+        .collect();
     rows.push(vec![mb(host.total), "together".into(), String::new()]);
     text.push_str(&columns(&rows, &[true, false, false]));
     if let Some(ram) = answer.ram {
@@ -196,8 +214,12 @@ fn feeding(answer: &Answer) -> String {
 /// The set's own sums.
 fn set(answer: &Answer) -> String {
     let mut text = String::from("\nThe pictures\n");
-    let mut rows: Vec<Vec<String>> =
-        answer.set.iter().chain(&answer.tensors).map(|l| vec![mb(l.bytes), l.what.clone(), numbers(l)]).collect();
+    let mut rows: Vec<Vec<String>> = answer
+        .set
+        .iter()
+        .chain(&answer.tensors)
+        .map(|l| vec![mb(l.bytes), l.what.clone(), numbers(l)])
+        .collect();
     if let Some(facts) = &answer.facts {
         text = heading(facts);
         let seconds = |bytes: u64| format!("{:.1} s", bytes as f64 / answer.bandwidth as f64);
@@ -211,10 +233,18 @@ fn set(answer: &Answer) -> String {
             }
         }
         let (files, shards) = inodes(facts);
-        rows.push(vec![String::new(), format!("reading an epoch at {}/s: {reads}", bytes(answer.bandwidth)), String::new()]);
         rows.push(vec![
             String::new(),
-            format!("files (inodes): {} as it is, {} when packed in shards of 64 MiB", thousands(files), thousands(shards)),
+            format!("reading an epoch at {}/s: {reads}", bytes(answer.bandwidth)),
+            String::new(),
+        ]);
+        rows.push(vec![
+            String::new(),
+            format!(
+                "files (inodes): {} as it is, {} when packed in shards of 64 MiB",
+                thousands(files),
+                thousands(shards)
+            ),
             String::new(),
         ]);
     }
@@ -228,8 +258,11 @@ fn heading(facts: &Facts) -> String {
     } else {
         format!("sizes from a sample of {}", facts.sized)
     };
-    let trained =
-        if facts.trained < facts.images { format!(", {} of them to train on", thousands(facts.trained)) } else { String::new() };
+    let trained = if facts.trained < facts.images {
+        format!(", {} of them to train on", thousands(facts.trained))
+    } else {
+        String::new()
+    };
     format!("\nThe pictures: {}{trained}, {} ({known})\n", thousands(facts.images), bytes(facts.bytes))
 }
 
@@ -247,7 +280,13 @@ fn layers(answer: &Answer) -> String {
         ]);
     }
     let kept: u64 = net.counted.steps.iter().map(|s| s.kept_bytes).sum();
-    rows.push(vec!["all".into(), String::new(), String::new(), thousands(kept), thousands(net.counted.parameters)]);
+    rows.push(vec![
+        "all".into(),
+        String::new(),
+        String::new(),
+        thousands(kept),
+        thousands(net.counted.parameters),
+    ]);
     format!("\nLayer by layer, one image\n{}", columns(&rows, &[false, true, true, true, true]))
 }
 
@@ -255,8 +294,11 @@ fn table(cases: &[Case]) -> String {
     if cases.is_empty() {
         return String::new();
     }
-    let mut rows =
-        vec![["size", "batch", "precision", "optimizer", "card", "kept an image", "largest batch", "machine"].map(str::to_owned).to_vec()];
+    let mut rows = vec![
+        ["size", "batch", "precision", "optimizer", "card", "kept an image", "largest batch", "machine"]
+            .map(str::to_owned)
+            .to_vec(),
+    ];
     for case in cases {
         let known = |bytes: u64| if bytes > 0 { mb(bytes) } else { "-".into() };
         rows.push(vec![
@@ -278,7 +320,11 @@ fn next(answer: &Answer) -> String {
     let Some(network) = &answer.network else {
         return "Next: prep plan --model resnet50 --batch 64 --vram 8G\n".into();
     };
-    let slow = answer.sampled.as_ref().and_then(|s| Some(s.shrunk_rate()? / s.rate()?)).is_some_and(|gain| gain > 1.5);
+    let slow = answer
+        .sampled
+        .as_ref()
+        .and_then(|s| Some(s.shrunk_rate()? / s.rate()?))
+        .is_some_and(|gain| gain > 1.5);
     if slow && answer.root.is_some() {
         return "Next: prep shrink, and the pictures come faster\n".into();
     }

@@ -26,7 +26,8 @@ pub fn files() -> Result<&'static [File]> {
     static PARSED: OnceLock<std::result::Result<Vec<File>, String>> = OnceLock::new();
     let parsed = PARSED.get_or_init(|| {
         let read = |(name, text): &(&str, &str)| {
-            file::parse(text).map_err(|(line, why)| format!("models/{name}:{}: {why}", line.unwrap_or_default()))
+            file::parse(text)
+                .map_err(|(line, why)| format!("models/{name}:{}: {why}", line.unwrap_or_default()))
         };
         FILES.iter().map(read).collect()
     });

@@ -122,7 +122,8 @@ impl Layer<'_, '_> {
     /// A number for height and width, or `HxW`.
     fn both(&self, key: &str, default: u64) -> Result<(u64, u64), String> {
         let Some(text) = self.text(key) else { return Ok((default, default)) };
-        let sides = text.split_once('x').filter(|(h, w)| (h.parse::<u32>().is_ok()) && w.parse::<u32>().is_ok());
+        let sides =
+            text.split_once('x').filter(|(h, w)| (h.parse::<u32>().is_ok()) && w.parse::<u32>().is_ok());
         match sides {
             Some((h, w)) => Ok((self.positive(h)?, self.positive(w)?)),
             None => self.positive(text).map(|n| (n, n)),
@@ -148,7 +149,10 @@ impl Layer<'_, '_> {
         let mut label = self.line.name.clone();
         let text = |word: &str| self.scope.sum(word).map_or_else(|_| word.to_owned(), |n| n.to_string());
         for word in &self.line.plain {
-            label.push_str(&format!(" {}", if self.words.contains(&word.as_str()) { text(word) } else { word.clone() }));
+            label.push_str(&format!(
+                " {}",
+                if self.words.contains(&word.as_str()) { text(word) } else { word.clone() }
+            ));
         }
         for (key, value) in &self.line.pairs {
             label.push_str(&format!(" {key}={}", text(value)));
@@ -185,7 +189,8 @@ impl Layer<'_, '_> {
         let (c, h, w) = self.map()?;
         let out = self.first("the number of its channels")?;
         let (k, s, p, d) = (self.both("k", 1)?, self.both("s", 1)?, self.both("p", 0)?, self.both("d", 1)?);
-        let shape = Shape::Map(out, window(h, k.0, s.0, p.0, d.0, false)?, window(w, k.1, s.1, p.1, d.1, false)?);
+        let shape =
+            Shape::Map(out, window(h, k.0, s.0, p.0, d.0, false)?, window(w, k.1, s.1, p.1, d.1, false)?);
         self.convolve(c, out, k, shape)
     }
 
@@ -194,7 +199,11 @@ impl Layer<'_, '_> {
         let out = self.first("the number of its channels")?;
         let (k, s, p, op) = (self.both("k", 1)?, self.both("s", 1)?, self.both("p", 0)?, self.both("op", 0)?);
         let side = |n: u64, k: u64, s: u64, p: u64, op: u64| {
-            n.saturating_sub(1).saturating_mul(s).saturating_add(k).saturating_add(op).saturating_sub(p.saturating_mul(2))
+            n.saturating_sub(1)
+                .saturating_mul(s)
+                .saturating_add(k)
+                .saturating_add(op)
+                .saturating_sub(p.saturating_mul(2))
         };
         self.convolve(c, out, k, Shape::Map(out, side(h, k.0, s.0, p.0, op.0), side(w, k.1, s.1, p.1, op.1)))
     }
@@ -438,7 +447,8 @@ impl Layer<'_, '_> {
         let qkv = Value { tensor: run.tape.product(windows.tensor, shape.values()?), shape };
         run.note(format!("linear {}", 3 * c), &windows, &qkv, 3 * c * c + 3 * c, 3 * c * c + 3 * c)?;
         let pairs = padded.places().saturating_mul(window * window).saturating_mul(heads);
-        let mixed = Value { tensor: run.tape.plain_attention(qkv.tensor, pairs, padded.values()?), shape: padded };
+        let mixed =
+            Value { tensor: run.tape.plain_attention(qkv.tensor, pairs, padded.values()?), shape: padded };
         let bias = (2 * window - 1) * (2 * window - 1) * heads;
         // The table that says which number of the bias each pair takes.
         run.measure.buffer_bytes += window * window * window * window * 8;

@@ -57,7 +57,9 @@ pub fn parse(text: &str) -> Result<Vec<Line>, String> {
                     }
                     parsed.pairs.push((key.to_owned(), value.to_owned()));
                 }
-                Some(_) => return Err(format!("line {number}: `{word}` lacks a name or a value around its =")),
+                Some(_) => {
+                    return Err(format!("line {number}: `{word}` lacks a name or a value around its ="));
+                }
             }
         }
         lines.push(parsed);
@@ -154,7 +156,8 @@ mod tests {
 
     #[test]
     fn a_line_is_a_count_a_name_and_words() {
-        let lines = parse("# stem\nconv 64 k=7 s=2 nobias\n\n 3 x bottleneck width=64 # the first stage").unwrap();
+        let lines =
+            parse("# stem\nconv 64 k=7 s=2 nobias\n\n 3 x bottleneck width=64 # the first stage").unwrap();
         assert_eq!(lines.len(), 2);
         assert_eq!((lines[0].name.as_str(), lines[0].plain.join(" ").as_str()), ("conv", "64 nobias"));
         assert_eq!(lines[1].times, "3");
@@ -167,7 +170,17 @@ mod tests {
         let named = |name: &str| (name == "c").then_some(64);
         assert_eq!(sum("4*c+(2-1)*3", &named), Ok(259));
         assert_eq!(sum("c/4", &named), Ok(16));
-        for bad in ["", "c*", "x", "1/0", "9999999999999999999", "9223372036854775807*2", "(((1)", "1 2", "((((((((((((((((((1))))))))))))))))))"] {
+        for bad in [
+            "",
+            "c*",
+            "x",
+            "1/0",
+            "9999999999999999999",
+            "9223372036854775807*2",
+            "(((1)",
+            "1 2",
+            "((((((((((((((((((1))))))))))))))))))",
+        ] {
             assert!(sum(bad, &named).is_err(), "{bad}");
         }
     }

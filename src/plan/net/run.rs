@@ -72,8 +72,7 @@ pub fn run(file: &File, model: &Model, size: Size, rules: Rules) -> Result<Measu
     let mut runner = Runner::new(file, size, rules);
     let shape = Shape::Map(3, size.0.into(), size.1.into());
     let tensor = runner.tape.input(shape.values()?);
-    let mut scope =
-        Scope { current: Value { tensor, shape }, kept: BTreeMap::new(), named: BTreeMap::new() };
+    let mut scope = Scope { current: Value { tensor, shape }, kept: BTreeMap::new(), named: BTreeMap::new() };
     runner.lines(&model.lines, &mut scope)?;
     Ok(runner.finish())
 }
@@ -149,7 +148,9 @@ impl<'f> Runner<'f> {
         let count = if line.times == "1" { String::new() } else { format!("{}.", turn + 1) };
         self.path.push_str(&format!("{}{count}{}", if outer == 0 { "" } else { " " }, line.name));
         self.depth += 1;
-        let outcome = self.lines(lines, &mut inner).map_err(|why| format!("line {} (block {}), {why}", line.number, line.name));
+        let outcome = self
+            .lines(lines, &mut inner)
+            .map_err(|why| format!("line {} (block {}), {why}", line.number, line.name));
         self.depth -= 1;
         self.path.truncate(outer);
         if self.depth == 0 {
@@ -160,7 +161,14 @@ impl<'f> Runner<'f> {
     }
 
     /// Notes a layer that made `out` of `from`, with `parameters` trained numbers of which `cast` are cast.
-    pub fn note(&mut self, name: String, from: &Value, out: &Value, parameters: u64, cast: u64) -> Result<(), String> {
+    pub fn note(
+        &mut self,
+        name: String,
+        from: &Value,
+        out: &Value,
+        parameters: u64,
+        cast: u64,
+    ) -> Result<(), String> {
         if self.measure.steps.len() == STEPS {
             return Err(format!("more than {STEPS} layers"));
         }

@@ -43,7 +43,8 @@ pub fn windows(node: &Node, dims: &[u64], kernel: &[u64]) -> Result<Vec<u64>, St
     if dims.len() != rank + 2 {
         return Err(format!("windows of {rank} sides on {} sides", dims.len()));
     }
-    let list = |name: &str, default: i64| node.ints(name).map_or_else(|| vec![default; rank], <[i64]>::to_vec);
+    let list =
+        |name: &str, default: i64| node.ints(name).map_or_else(|| vec![default; rank], <[i64]>::to_vec);
     let (strides, dilations) = (list("strides", 1), list("dilations", 1));
     let pads = node.ints("pads").map_or_else(|| vec![0; 2 * rank], <[i64]>::to_vec);
     if strides.len() != rank || dilations.len() != rank || pads.len() != 2 * rank {
@@ -53,7 +54,10 @@ pub fn windows(node: &Node, dims: &[u64], kernel: &[u64]) -> Result<Vec<u64>, St
     (0..rank)
         .map(|at| {
             let (n, s, d) = (dims[at + 2] as i64, strides[at], dilations[at]);
-            let k = i64::try_from(kernel[at]).ok().filter(|k| (1..=65_536).contains(k)).ok_or("an impossible window")?;
+            let k = i64::try_from(kernel[at])
+                .ok()
+                .filter(|k| (1..=65_536).contains(k))
+                .ok_or("an impossible window")?;
             if !(1..=65_536).contains(&s) || !(1..=65_536).contains(&d) {
                 return Err("an impossible stride".to_owned());
             }
@@ -123,9 +127,10 @@ pub fn slice(side: u64, start: i64, end: i64, step: i64) -> Result<u64, String> 
 pub fn of_constants(run: &Runner<'_>, node: &Node) -> Option<Vec<u64>> {
     let x = run.input(node, 0).map(|v| v.dims.clone());
     match node.op.as_str() {
-        "Cast" | "Identity" | "Sqrt" | "Neg" | "Not" | "Reciprocal" | "Relu" | "Sigmoid" | "Exp" | "Log" | "Clip"
-        | "ScatterND" | "Tanh" => x,
-        "Add" | "Sub" | "Mul" | "Div" | "Equal" | "Less" | "Greater" | "Where" | "Pow" | "And" | "Or" | "Mod" => {
+        "Cast" | "Identity" | "Sqrt" | "Neg" | "Not" | "Reciprocal" | "Relu" | "Sigmoid" | "Exp" | "Log"
+        | "Clip" | "ScatterND" | "Tanh" => x,
+        "Add" | "Sub" | "Mul" | "Div" | "Equal" | "Less" | "Greater" | "Where" | "Pow" | "And" | "Or"
+        | "Mod" => {
             let mut dims = Vec::new();
             for place in 0..node.inputs.len() {
                 dims = broadcast(&dims, &run.input(node, place)?.dims).ok()?;

@@ -75,6 +75,8 @@ pub struct Given {
     pub ints: Option<Vec<i64>>,
     /// Are they fractions? Then they may be trained.
     pub fractions: bool,
+    /// A few single-precision fractions: how much an image is enlarged.
+    pub floats: Option<Vec<f32>>,
 }
 
 /// Names on their way to numbers.
@@ -208,7 +210,11 @@ impl Graph {
 
     /// Who wrote it, as in ` by pytorch`.
     pub fn producer(&self) -> String {
-        if self.producer.is_empty() { String::new() } else { format!(" by {}", crate::names::shown(&self.producer)) }
+        if self.producer.is_empty() {
+            String::new()
+        } else {
+            format!(" by {}", crate::names::shown(&self.producer))
+        }
     }
 
     /// What was assumed.
@@ -250,7 +256,10 @@ fn read_node<R: Read + Seek>(wire: &mut Wire<R>, bytes: u64, names: &mut Names) 
     Ok(node)
 }
 
-fn read_attribute<R: Read + Seek>(wire: &mut Wire<R>, bytes: u64) -> Result<Option<(String, Attribute)>, String> {
+fn read_attribute<R: Read + Seek>(
+    wire: &mut Wire<R>,
+    bytes: u64,
+) -> Result<Option<(String, Attribute)>, String> {
     let end = wire.at + bytes;
     let (mut name, mut value, mut ints) = (String::new(), None, Vec::new());
     while let Some((number, field)) = wire.field(end)? {
@@ -289,7 +298,7 @@ fn push_int(ints: &mut Vec<i64>, n: u64) -> Result<(), String> {
 fn read_tensor<R: Read + Seek>(wire: &mut Wire<R>, bytes: u64) -> Result<(String, Given), String> {
     let end = wire.at + bytes;
     let (mut name, mut given, mut kind) = (String::new(), Given::default(), 0);
-    let (mut ints, mut raw) = (Vec::new(), None);
+    let (mut ints, mut floats, mut raw) = (Vec::new(), Vec::new(), None);
     while let Some((number, field)) = wire.field(end)? {
         match (number, field) {
             (1, Field::Number(n)) => push_side(&mut given.dims, n)?,
@@ -301,6 +310,11 @@ fn read_tensor<R: Read + Seek>(wire: &mut Wire<R>, bytes: u64) -> Result<(String
                 }
             }
             (2, Field::Number(n)) => kind = n,
+            (4, Field::Bytes(bytes)) if bytes <= 4 * SIDES as u64 => {
+                floats.extend(
+                    wire.bytes(bytes)?.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])),
+                );
+            }
             (5 | 7, Field::Number(n)) if ints.len() < SMALL => ints.push(n as i64),
             (5 | 7, Field::Bytes(bytes)) if bytes <= 10 * SMALL as u64 => {
                 let end = wire.at + bytes;
@@ -320,10 +334,19 @@ fn read_tensor<R: Read + Seek>(wire: &mut Wire<R>, bytes: u64) -> Result<(String
     wire.keep(8 * given.dims.len() as u64)?;
     // 1 float, 10 half, 11 double, 16 bfloat16; 6 int32, 7 int64, 9 bool.
     given.fractions = matches!(kind, 1 | 10 | 11 | 16);
+    if kind == 1 {
+        let from_raw = raw.as_ref().filter(|raw| raw.len() <= 4 * SIDES);
+        let values = from_raw
+            .map(|raw| raw.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect());
+        given.floats = values.or_else(|| (!floats.is_empty()).then_some(floats));
+    }
     if matches!(kind, 6 | 7 | 9) {
         let count = given.dims.iter().try_fold(1_u64, |all, side| all.checked_mul(*side));
         let from_raw = raw.map(|raw| match kind {
-            7 => raw.chunks_exact(8).map(|b| i64::from_le_bytes([b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]])).collect(),
+            7 => raw
+                .chunks_exact(8)
+                .map(|b| i64::from_le_bytes([b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]]))
+                .collect(),
             6 => raw.chunks_exact(4).map(|b| i32::from_le_bytes([b[0], b[1], b[2], b[3]]).into()).collect(),
             _ => raw.iter().map(|b| (*b).into()).collect(),
         });
@@ -342,7 +365,10 @@ fn push_side(dims: &mut Vec<u64>, n: u64) -> Result<(), String> {
 }
 
 /// A value's name and sides: `ValueInfoProto`, of which only tensors have sides.
-fn read_value<R: Read + Seek>(wire: &mut Wire<R>, bytes: u64) -> Result<(String, Option<Vec<Option<u64>>>), String> {
+fn read_value<R: Read + Seek>(
+    wire: &mut Wire<R>,
+    bytes: u64,
+) -> Result<(String, Option<Vec<Option<u64>>>), String> {
     let end = wire.at + bytes;
     let (mut name, mut dims) = (String::new(), None);
     while let Some((number, field)) = wire.field(end)? {

@@ -17,11 +17,16 @@ pub fn run(run: &mut Runner<'_>, node: &Node) -> Result<Vec<Value>, String> {
     match node.op.as_str() {
         "Conv" | "ConvTranspose" => one(conv(run, node)),
         "Gemm" | "MatMul" => one(product(run, node)),
-        "BatchNormalization" | "LayerNormalization" | "InstanceNormalization" | "GroupNormalization"
+        "BatchNormalization"
+        | "LayerNormalization"
+        | "InstanceNormalization"
+        | "GroupNormalization"
         | "RMSNormalization" => one(norm(run, node)),
         "Relu" | "Sigmoid" | "Tanh" | "Exp" | "Sqrt" | "Reciprocal" => one(activation(run, node, true)),
-        "Gelu" | "HardSwish" | "Swish" | "Mish" | "HardSigmoid" | "LeakyRelu" | "Elu" | "Selu" | "Celu" | "Softplus"
-        | "Softsign" | "Clip" | "PRelu" | "Erf" | "Abs" | "Log" => one(activation(run, node, false)),
+        "Gelu" | "HardSwish" | "Swish" | "Mish" | "HardSigmoid" | "LeakyRelu" | "Elu" | "Selu" | "Celu"
+        | "Softplus" | "Softsign" | "Clip" | "PRelu" | "Erf" | "Abs" | "Log" => {
+            one(activation(run, node, false))
+        }
         "Pow" => one(activation(run, node, false)),
         "Softmax" | "LogSoftmax" => {
             let x = whole(run, node, 0)?;
@@ -29,7 +34,8 @@ pub fn run(run: &mut Runner<'_>, node: &Node) -> Result<Vec<Value>, String> {
             one(Ok(run.made(node, &x.0, x.0.dims.clone(), made, 0, 0)))
         }
         "MaxPool" | "AveragePool" | "LpPool" => one(pool(run, node)),
-        "GlobalAveragePool" | "GlobalMaxPool" | "ReduceMean" | "ReduceSum" | "ReduceMax" | "ReduceMin" | "ReduceL2" => one(reduce(run, node)),
+        "GlobalAveragePool" | "GlobalMaxPool" | "ReduceMean" | "ReduceSum" | "ReduceMax" | "ReduceMin"
+        | "ReduceL2" => one(reduce(run, node)),
         "Add" | "Sub" | "Sum" | "Max" | "Min" => one(sum(run, node)),
         "Mul" | "Div" => one(multiply(run, node)),
         "Concat" => one(concat(run, node)),
@@ -39,13 +45,11 @@ pub fn run(run: &mut Runner<'_>, node: &Node) -> Result<Vec<Value>, String> {
             let made = run.tape.dropout(tensor);
             one(Ok(run.made(node, &x, x.dims.clone(), made, 0, 0)))
         }
-        "Reshape" | "Flatten" | "Transpose" | "Squeeze" | "Unsqueeze" | "Slice" | "Gather" | "Identity" | "Neg" => {
-            one(view(run, node))
-        }
+        "Reshape" | "Flatten" | "Transpose" | "Squeeze" | "Unsqueeze" | "Slice" | "Gather" | "Identity"
+        | "Neg" => one(view(run, node)),
         "Split" => split(run, node),
-        "Cast" | "CastLike" | "Expand" | "Pad" | "Resize" | "Upsample" | "DepthToSpace" | "SpaceToDepth" | "Where" => {
-            one(copy(run, node))
-        }
+        "Cast" | "CastLike" | "Expand" | "Pad" | "Resize" | "Upsample" | "DepthToSpace" | "SpaceToDepth"
+        | "Where" => one(copy(run, node)),
         _ => Err(UNKNOWN.into()),
     }
 }
@@ -61,7 +65,9 @@ fn whole(run: &Runner<'_>, node: &Node, place: usize) -> Result<(Value, Tensor),
 
 /// Trained values of the input at `place`.
 fn trained(run: &Runner<'_>, node: &Node, place: usize) -> u64 {
-    run.input(node, place).filter(|v| v.tensor.is_none() && v.dims.len() < 8).map_or(0, |v| count(&v.dims).unwrap_or(0))
+    run.input(node, place)
+        .filter(|v| v.tensor.is_none() && v.dims.len() < 8)
+        .map_or(0, |v| count(&v.dims).unwrap_or(0))
 }
 
 fn conv(run: &mut Runner<'_>, node: &Node) -> Result<Value, String> {
@@ -70,7 +76,10 @@ fn conv(run: &mut Runner<'_>, node: &Node) -> Result<Value, String> {
     let [first, second, kernel @ ..] = weights.dims.as_slice() else {
         return Err("its weights have too few sides".into());
     };
-    let groups = u64::try_from(node.int("group", 1)).ok().filter(|g| *g > 0).ok_or("an impossible number of groups")?;
+    let groups = u64::try_from(node.int("group", 1))
+        .ok()
+        .filter(|g| *g > 0)
+        .ok_or("an impossible number of groups")?;
     let (channels, sides) = if node.op == "Conv" {
         if x.dims.get(1).copied() != second.checked_mul(groups) {
             return Err(format!("weights for {second} times {groups} channels"));
@@ -103,7 +112,9 @@ fn grown(node: &Node, dims: &[u64], kernel: &[u64]) -> Result<Vec<u64>, String> 
     if dims.len() != rank + 2 {
         return Err(format!("windows of {rank} sides on {} sides", dims.len()));
     }
-    let get = |name: &str, at: usize, default: i64| node.ints(name).and_then(|l| l.get(at).copied()).unwrap_or(default);
+    let get = |name: &str, at: usize, default: i64| {
+        node.ints(name).and_then(|l| l.get(at).copied()).unwrap_or(default)
+    };
     (0..rank)
         .map(|at| {
             let (s, d) = (get("strides", at, 1), get("dilations", at, 1));
@@ -125,8 +136,10 @@ fn product(run: &mut Runner<'_>, node: &Node) -> Result<Value, String> {
         if turn && dims.len() == 2 { vec![dims[1], dims[0]] } else { dims.to_vec() }
     };
     let gemm = node.op == "Gemm";
-    let (left, right) =
-        (turned(&a.dims, gemm && node.int("transA", 0) != 0), turned(&b.dims, gemm && node.int("transB", 0) != 0));
+    let (left, right) = (
+        turned(&a.dims, gemm && node.int("transA", 0) != 0),
+        turned(&b.dims, gemm && node.int("transB", 0) != 0),
+    );
     let out = dims::matmul(&left, &right)?;
     let values = count(&out)?;
     match (a.tensor, b.tensor) {
@@ -182,12 +195,17 @@ fn activation(run: &mut Runner<'_>, node: &Node, by_output: bool) -> Result<Valu
 
 fn pool(run: &mut Runner<'_>, node: &Node) -> Result<Value, String> {
     let (x, tensor) = whole(run, node, 0)?;
-    let kernel: Option<Vec<u64>> = node.ints("kernel_shape").and_then(|k| k.iter().map(|n| u64::try_from(*n).ok()).collect());
+    let kernel: Option<Vec<u64>> =
+        node.ints("kernel_shape").and_then(|k| k.iter().map(|n| u64::try_from(*n).ok()).collect());
     let sides = dims::windows(node, &x.dims, &kernel.ok_or("it does not say how large its windows are")?)?;
     let mut out = x.dims[..2].to_vec();
     out.extend(sides);
     let values = count(&out)?;
-    let made = if node.op == "MaxPool" { run.tape.max_pool(tensor, values) } else { run.tape.average_pool(tensor, values) };
+    let made = if node.op == "MaxPool" {
+        run.tape.max_pool(tensor, values)
+    } else {
+        run.tape.average_pool(tensor, values)
+    };
     Ok(run.made(node, &x, out, made, 0, 0))
 }
 
@@ -214,7 +232,8 @@ fn reduce(run: &mut Runner<'_>, node: &Node) -> Result<Value, String> {
 }
 
 fn sum(run: &mut Runner<'_>, node: &Node) -> Result<Value, String> {
-    let inputs: Vec<Value> = (0..node.inputs.len()).map(|at| run.needed(node, at)).collect::<Result<_, _>>()?;
+    let inputs: Vec<Value> =
+        (0..node.inputs.len()).map(|at| run.needed(node, at)).collect::<Result<_, _>>()?;
     let mut out = Vec::new();
     for value in &inputs {
         out = broadcast(&out, &value.dims)?;
@@ -267,7 +286,8 @@ fn multiply(run: &mut Runner<'_>, node: &Node) -> Result<Value, String> {
 }
 
 fn concat(run: &mut Runner<'_>, node: &Node) -> Result<Value, String> {
-    let inputs: Vec<Value> = (0..node.inputs.len()).map(|at| run.needed(node, at)).collect::<Result<_, _>>()?;
+    let inputs: Vec<Value> =
+        (0..node.inputs.len()).map(|at| run.needed(node, at)).collect::<Result<_, _>>()?;
     let first = inputs.first().ok_or("of nothing")?;
     let at = axis(node.int("axis", 0), first.dims.len())?;
     let mut out = first.dims.clone();
@@ -342,7 +362,8 @@ fn view(run: &mut Runner<'_>, node: &Node) -> Result<Value, String> {
             order.iter().map(|at| Ok(x.dims[axis(*at, rank)?])).collect::<Result<_, String>>()?
         }
         "Squeeze" | "Unsqueeze" => {
-            let axes = axes(run, node).unwrap_or_else(|| (0..rank as i64).filter(|at| x.dims[*at as usize] == 1).collect());
+            let axes = axes(run, node)
+                .unwrap_or_else(|| (0..rank as i64).filter(|at| x.dims[*at as usize] == 1).collect());
             squeezed(&x.dims, &axes, node.op == "Unsqueeze")?
         }
         "Slice" => sliced(run, node, &x)?,
@@ -383,9 +404,13 @@ fn split(run: &mut Runner<'_>, node: &Node) -> Result<Vec<Value>, String> {
     let (x, tensor) = whole(run, node, 0)?;
     let at = axis(node.int("axis", 0), x.dims.len())?;
     let parts = node.outputs.len().max(1) as u64;
-    let told = node.ints("split").map(<[i64]>::to_vec).or_else(|| run.input(node, 1).and_then(|v| v.ints.clone()));
+    let told =
+        node.ints("split").map(<[i64]>::to_vec).or_else(|| run.input(node, 1).and_then(|v| v.ints.clone()));
     let sides: Vec<u64> = match told {
-        Some(list) => list.iter().map(|n| u64::try_from(*n).map_err(|_| "a part of less than nothing".to_owned())).collect::<Result<_, _>>()?,
+        Some(list) => list
+            .iter()
+            .map(|n| u64::try_from(*n).map_err(|_| "a part of less than nothing".to_owned()))
+            .collect::<Result<_, _>>()?,
         None => vec![x.dims[at].div_ceil(parts); parts as usize],
     };
     sides
@@ -400,12 +425,17 @@ fn split(run: &mut Runner<'_>, node: &Node) -> Result<Vec<Value>, String> {
 }
 
 fn copy(run: &mut Runner<'_>, node: &Node) -> Result<Value, String> {
-    let place = (0..node.inputs.len()).find(|at| run.input(node, *at).is_some_and(|v| v.tensor.is_some())).unwrap_or(0);
+    let place = (0..node.inputs.len())
+        .find(|at| run.input(node, *at).is_some_and(|v| v.tensor.is_some()))
+        .unwrap_or(0);
     let (x, tensor) = whole(run, node, place)?;
     let out = match node.op.as_str() {
         "Expand" => {
             let shape = run.needed(node, 1)?.ints.ok_or("prep cannot tell what shape it makes")?;
-            let shape: Vec<u64> = shape.iter().map(|n| u64::try_from(*n).map_err(|_| "an impossible side".to_owned())).collect::<Result<_, _>>()?;
+            let shape: Vec<u64> = shape
+                .iter()
+                .map(|n| u64::try_from(*n).map_err(|_| "an impossible side".to_owned()))
+                .collect::<Result<_, _>>()?;
             broadcast(&x.dims, &shape)?
         }
         "Where" => {
@@ -416,11 +446,18 @@ fn copy(run: &mut Runner<'_>, node: &Node) -> Result<Value, String> {
             out
         }
         "Pad" => padded(run, node, &x)?,
-        "Resize" | "Upsample" => return Err(UNKNOWN.into()),
+        "Resize" | "Upsample" => resized(run, node, &x)?,
         "DepthToSpace" | "SpaceToDepth" => {
-            let n = u64::try_from(node.int("blocksize", 1)).ok().filter(|n| (1..=4096).contains(n)).ok_or("an impossible block")?;
+            let n = u64::try_from(node.int("blocksize", 1))
+                .ok()
+                .filter(|n| (1..=4096).contains(n))
+                .ok_or("an impossible block")?;
             let [b, c, h, w] = x.dims[..] else { return Err("of other than four sides".into()) };
-            if node.op == "DepthToSpace" { vec![b, c / (n * n), h.saturating_mul(n), w.saturating_mul(n)] } else { vec![b, c.saturating_mul(n * n), h / n, w / n] }
+            if node.op == "DepthToSpace" {
+                vec![b, c / (n * n), h.saturating_mul(n), w.saturating_mul(n)]
+            } else {
+                vec![b, c.saturating_mul(n * n), h / n, w / n]
+            }
         }
         _ => x.dims.clone(),
     };
@@ -428,10 +465,34 @@ fn copy(run: &mut Runner<'_>, node: &Node) -> Result<Value, String> {
     Ok(run.made(node, &x, out, made, 0, 0))
 }
 
+/// `Resize` with sizes or scales; before opset 11 `Upsample` had scales as its second input.
+fn resized(run: &Runner<'_>, node: &Node, x: &Value) -> Result<Vec<u64>, String> {
+    if let Some(sizes) = run.input(node, 3).and_then(|v| v.ints.clone()).filter(|s| s.len() == x.dims.len()) {
+        return sizes
+            .iter()
+            .map(|n| u64::try_from(*n).map_err(|_| "an impossible size".to_owned()))
+            .collect();
+    }
+    let scales = |place: usize| {
+        run.input(node, place).and_then(|v| v.floats.clone()).filter(|s| s.len() == x.dims.len())
+    };
+    let scales = scales(2).or_else(|| scales(1)).ok_or(UNKNOWN)?;
+    x.dims
+        .iter()
+        .zip(scales)
+        .map(|(side, scale)| {
+            let grown = *side as f64 * f64::from(scale);
+            if (1.0..1e9).contains(&grown) { Ok(grown as u64) } else { Err("an impossible size".to_owned()) }
+        })
+        .collect()
+}
+
 fn padded(run: &Runner<'_>, node: &Node, x: &Value) -> Result<Vec<u64>, String> {
-    let pads = node.ints("pads").map(<[i64]>::to_vec).or_else(|| run.input(node, 1).and_then(|v| v.ints.clone()));
+    let pads =
+        node.ints("pads").map(<[i64]>::to_vec).or_else(|| run.input(node, 1).and_then(|v| v.ints.clone()));
     let pads = pads.ok_or("prep cannot tell how much it adds")?;
-    let chosen = run.input(node, 3).and_then(|v| v.ints.clone()).unwrap_or_else(|| (0..x.dims.len() as i64).collect());
+    let chosen =
+        run.input(node, 3).and_then(|v| v.ints.clone()).unwrap_or_else(|| (0..x.dims.len() as i64).collect());
     if pads.len() != 2 * chosen.len() {
         return Err("pads for other sides".into());
     }

@@ -84,7 +84,10 @@ impl<'g> Seer<'g> {
             let Some(maker) = self.maker[at] else { return self.graph.given.contains_key(&at) };
             match (self.node(maker).op.as_str(), self.input(maker, 0)) {
                 ("Constant" | "ConstantOfShape" | "Shape", _) => return true,
-                ("Cast" | "Sqrt" | "Identity" | "Div" | "Slice" | "Gather" | "Unsqueeze" | "Squeeze", Some(before)) => {
+                (
+                    "Cast" | "Sqrt" | "Identity" | "Div" | "Slice" | "Gather" | "Unsqueeze" | "Squeeze",
+                    Some(before),
+                ) => {
                     at = if self.node(maker).op == "Div" && self.graph.given.contains_key(&before) {
                         self.input(maker, 1).unwrap_or(before)
                     } else {

@@ -18,6 +18,8 @@ pub(super) struct Value {
     pub tensor: Option<Tensor>,
     /// Its numbers, if it is a shape or an index.
     pub ints: Option<Vec<i64>>,
+    /// Its fractions, if they say how much something grows.
+    pub floats: Option<Vec<f32>>,
     /// Is it trained, or made of something trained?
     pub trained: bool,
 }
@@ -26,7 +28,13 @@ impl Value {
     /// Of something that the file brings along.
     pub fn given(given: &Given) -> Self {
         let trained = given.fractions && given.dims.iter().product::<u64>() > 1;
-        Self { dims: given.dims.clone(), tensor: None, ints: given.ints.clone(), trained }
+        Self {
+            dims: given.dims.clone(),
+            tensor: None,
+            ints: given.ints.clone(),
+            floats: given.floats.clone(),
+            trained,
+        }
     }
 }
 
@@ -152,7 +160,11 @@ impl<'g> Runner<'g> {
         if let Some(out) = fold::known(self, node) {
             return Ok(vec![out]);
         }
-        let from_pictures = node.inputs.iter().flatten().any(|v| self.values[*v].as_ref().is_some_and(|v| v.tensor.is_some()));
+        let from_pictures = node
+            .inputs
+            .iter()
+            .flatten()
+            .any(|v| self.values[*v].as_ref().is_some_and(|v| v.tensor.is_some()));
         if from_pictures {
             if self.roles[at] == Role::Unwritten {
                 return self.unwritten(node).map(|out| vec![out]);
@@ -169,7 +181,11 @@ impl<'g> Runner<'g> {
     /// The scores of an attention that are never written: only their shape is known.
     fn unwritten(&mut self, node: &Node) -> Result<Value, String> {
         let x = self.needed(node, 0)?;
-        let sides = if node.op == "MatMul" { dims::matmul(&x.dims, &self.needed(node, 1)?.dims)? } else { x.dims.clone() };
+        let sides = if node.op == "MatMul" {
+            dims::matmul(&x.dims, &self.needed(node, 1)?.dims)?
+        } else {
+            x.dims.clone()
+        };
         let tensor = x.tensor.map(|t| t.view(0));
         Ok(Value { dims: sides, tensor, ..Value::default() })
     }
@@ -188,9 +204,10 @@ impl<'g> Runner<'g> {
 
     /// A value of constants alone: only its shape matters, where it can be told.
     fn without_pictures(&self, node: &Node) -> Value {
-        let trained = node.inputs.iter().flatten().any(|v| self.values[*v].as_ref().is_some_and(|v| v.trained));
+        let trained =
+            node.inputs.iter().flatten().any(|v| self.values[*v].as_ref().is_some_and(|v| v.trained));
         let sides = dims::of_constants(self, node).or_else(|| self.told_dims(node));
-        Value { dims: sides.unwrap_or_default(), tensor: None, ints: None, trained }
+        Value { dims: sides.unwrap_or_default(), trained, ..Value::default() }
     }
 
     fn told_dims(&self, node: &Node) -> Option<Vec<u64>> {
@@ -201,8 +218,11 @@ impl<'g> Runner<'g> {
 
     /// An operation that prep does not know, where the file tells the shape of what it makes.
     fn told(&mut self, node: &Node) -> Result<Vec<Value>, String> {
-        let sides = self.told_dims(node).ok_or("prep does not know it, and the file does not tell the shape of its output")?;
-        let x = node.inputs.iter().flatten().find_map(|v| self.values[*v].clone().filter(|v| v.tensor.is_some()));
+        let sides = self
+            .told_dims(node)
+            .ok_or("prep does not know it, and the file does not tell the shape of its output")?;
+        let x =
+            node.inputs.iter().flatten().find_map(|v| self.values[*v].clone().filter(|v| v.tensor.is_some()));
         let x = x.ok_or("its input is not known")?;
         let Some(tensor) = x.tensor else { return Err("its input is not known".into()) };
         let made = self.tape.copy(tensor, count(&sides)?);
@@ -210,7 +230,15 @@ impl<'g> Runner<'g> {
     }
 
     /// Notes a layer and gives its output.
-    pub fn made(&mut self, node: &Node, from: &Value, dims: Vec<u64>, tensor: Tensor, parameters: u64, cast: u64) -> Value {
+    pub fn made(
+        &mut self,
+        node: &Node,
+        from: &Value,
+        dims: Vec<u64>,
+        tensor: Tensor,
+        parameters: u64,
+        cast: u64,
+    ) -> Value {
         let measure = &mut self.measure;
         measure.parameters = measure.parameters.saturating_add(parameters);
         measure.cast_parameters = measure.cast_parameters.saturating_add(cast);
@@ -227,7 +255,7 @@ impl<'g> Runner<'g> {
             block: None,
         });
         self.noted = kept;
-        Value { dims, tensor: Some(tensor), ints: None, trained: false }
+        Value { dims, tensor: Some(tensor), ..Value::default() }
     }
 }
 

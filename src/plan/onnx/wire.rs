@@ -122,7 +122,9 @@ impl<R: Read + Seek> Wire<R> {
             return Err(self.wrong("the file ends in the middle"));
         }
         let mut bytes = [0; 8];
-        self.reader.read_exact(&mut bytes[..length]).map_err(|_| self.wrong("the file ends in the middle"))?;
+        self.reader
+            .read_exact(&mut bytes[..length])
+            .map_err(|_| self.wrong("the file ends in the middle"))?;
         self.at += length as u64;
         Ok(u64::from_le_bytes(bytes))
     }
