@@ -290,7 +290,8 @@ impl Job<'_> {
                 continue;
             }
             let name = format!("`{}`", shown(&line.name));
-            if by_lot && at < self.strata.n_classes && aims.training.is_some_and(|t| line.parts[t].rows == 0) {
+            if by_lot && at < self.strata.n_classes && aims.training.is_some_and(|t| line.parts[t].rows == 0)
+            {
                 untrained.push(name);
                 continue;
             }
@@ -358,7 +359,13 @@ impl Job<'_> {
 
 impl Job<'_> {
     /// A part without an image is hardly meant.
-    fn not_empty(&self, outcome: &mut Outcome<'_>, round: &Round, size: &Line, names: &[String]) -> Result<()> {
+    fn not_empty(
+        &self,
+        outcome: &mut Outcome<'_>,
+        round: &Round,
+        size: &Line,
+        names: &[String],
+    ) -> Result<()> {
         let empty: Vec<String> = (0..names.len())
             .filter(|s| size.parts[*s].rows == 0)
             .map(|s| format!("`{}`", shown(&names[s])))
