@@ -7,7 +7,7 @@ use super::sparse::{Cell, Sparse};
 use super::tally::{Aims, Tally};
 
 /// A result this near to the bound of its classes is not worth a longer search.
-const NEAR_ENOUGH: f64 = 1.02;
+const NEAR_ENOUGH: f64 = 1.05;
 /// Work of the search for each group, and at most: strata looked at.
 const WORK_PER_GROUP: u64 = 50_000;
 const MOST_WORK: u64 = 20_000_000;
