@@ -279,6 +279,8 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal) -> Result<u8> {
         manifest: &home.manifest,
         gone: kept.gone,
         exports: exports.as_ref().map(export::Prepared::folder),
+        lists: args.export.iter().any(|form| matches!(form, ExportForm::Csv | ExportForm::Lists)),
+        root: &listing.root,
         dry_run: global.dry_run,
         seconds: begun.elapsed().as_secs_f64(),
     };

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::args::{Global, Input};
 use super::run;
-use super::terminal::{Terminal, columns, shell_word, thousands};
+use super::terminal::{Terminal, class_name, columns, plural, shell_word, thousands};
 use crate::error::{Error, Result};
 use crate::home::Home;
 use crate::names::shown;
@@ -145,6 +145,14 @@ impl Args {
 /// # Errors
 /// What ends the run.
 pub fn run(args: &Args, global: &Global, terminal: &Terminal) -> Result<u8> {
+    if global.json && args.emit.is_some_and(|emit| emit != Emit::Json) {
+        return Err(Error::Usage("--emit prints code and --json a document: drop one".into()));
+    }
+    let to_output = args.per_row.as_ref().is_some_and(|path| path.as_os_str() == "-");
+    if to_output && (global.json || args.emit.is_some()) {
+        let why = "--per-row - prints a table on standard output: name a file, or drop --emit and --json";
+        return Err(Error::Usage(why.into()));
+    }
     let options = args.options();
     let mut input = args.input.options();
     input.files = !args.no_files;
@@ -158,7 +166,14 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal) -> Result<u8> {
         emit::check_per_row(path, &listing, &home.manifest)?;
     }
     let part = args.part(&listing, &home)?;
-    let weights = weights::weigh(&listing, part.as_deref(), &options)?;
+    let mut weights = weights::weigh(&listing, part.as_deref(), &options)?;
+    if part.is_none() && home.has_folds(&listing) {
+        let all = plural(weights.rows.len(), "usable image");
+        weights.which = format!("all {all}: there are folds and no parts");
+    }
+    if !args.no_files && !home.is_measured(&listing) {
+        terminal.say("the pictures were not opened: damaged ones are known after prep shrink or prep audit");
+    }
     warn(&weights, &listing, &options, terminal);
     let document = emit::json(&weights, &options, part.as_deref());
     if !global.dry_run {
@@ -188,10 +203,7 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal) -> Result<u8> {
             *bytes = emit::csv(&weights)?;
             Ok(())
         })?,
-        (_, None) if args.per_row.as_ref().is_some_and(|path| path.as_os_str() == "-") => {
-            in_memory(|bytes| emit::per_row(&weights, &listing, bytes))?
-        }
-        (_, None) if terminal.is_quiet() => String::new(),
+        (_, None) if to_output => in_memory(|bytes| emit::per_row(&weights, &listing, bytes))?,
         (_, None) => text(&weights, &options, &home, args),
     };
     terminal.result(&whole)?;
@@ -207,7 +219,7 @@ fn in_memory(write: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -> Result<
 /// What may be applied to the wrong class, or to none.
 fn warn(weights: &Weights, listing: &Listing, options: &Options, terminal: &Terminal) {
     let empty: Vec<String> =
-        weights.classes.iter().filter(|c| c.images == 0).map(|c| shown(&c.name).to_string()).collect();
+        weights.classes.iter().filter(|c| c.images == 0).map(|c| class_name(&c.name)).collect();
     if !empty.is_empty() {
         terminal.warn(&format!("no image that counts, so weight 0: {}", empty.join(", ")));
     }
@@ -218,7 +230,7 @@ fn warn(weights: &Weights, listing: &Listing, options: &Options, terminal: &Term
              (--class-map), or use the column timm_index of --emit csv",
             other.len(),
             weights.classes.len(),
-            shown(&first.name),
+            class_name(&first.name),
             first.timm_index,
             first.index
         ));
@@ -250,7 +262,7 @@ fn text(weights: &Weights, options: &Options, home: &Home, args: &Args) -> Strin
     }
     let mut rows = vec![head];
     for c in &weights.classes {
-        let mut row = vec![c.index.to_string(), shown(&c.name).to_string(), thousands(c.images)];
+        let mut row = vec![c.index.to_string(), class_name(&c.name), thousands(c.images)];
         if groups {
             row.push(thousands(c.groups));
         }

@@ -4,10 +4,10 @@ use super::check::first_leak;
 use super::eligible::LeftOut;
 use super::groups::{Groups, Keys, NONE, looks_like_groups};
 use super::options::{Method, Part};
-use super::report::{Line, lines};
+use super::report::{Line, Reasons, lines};
 use super::{Earlier, Job, Round, time};
 use crate::error::{Error, Result};
-use crate::names::shown;
+use crate::names::{plural, shown};
 use crate::source::Trouble;
 
 /// Where an entry is.
@@ -139,8 +139,13 @@ impl<'a> Outcome<'a> {
         self.variants(job);
         for (name, keys, without) in &self.sources {
             if *without > 0 && name != "equal files" {
-                self.said
-                    .push(format!("{without} images have no `{}`: each is a group of its own", shown(name)));
+                let rest = if *without == 1 { "has no" } else { "have no" };
+                let name = shown(name);
+                self.said.push(format!(
+                    "{} {rest} `{name}`: {} a group of its own",
+                    plural(*without, "image"),
+                    if *without == 1 { "it is" } else { "each is" }
+                ));
             }
             if *keys == 0 && name != "equal files" {
                 let why = "no image has one: is the pattern or column right?";
@@ -237,7 +242,14 @@ impl Job<'_> {
         let why = if earlier.keep { "images stay where they were" } else { "groups are whole" };
         outcome.warnings.extend(time::overlaps(&round.times, &part_of, names, why));
         let bounds = &round.bounds;
-        let mut all = lines(&round.sparse, &round.aims, part, bounds, &self.strata.names);
+        let decided = match &self.options.method {
+            Method::Hash => Some("each lies where its hash says"),
+            Method::Time(_) => Some("time decides"),
+            Method::Balanced => earlier.keep.then_some("images stay where they were"),
+        };
+        let growing = round.before.iter().any(Option::is_some);
+        let reasons = Reasons { one: one(outcome), decided, n_classes: self.strata.n_classes, growing };
+        let mut all = lines(&round.sparse, &round.aims, part, bounds, &self.strata.names, reasons);
         let Some(mut size) = all.pop() else { return Err(Error::Internal("a split without a size".into())) };
         size.name = "all".into();
         self.possible(outcome, round, &all, &size, names, earlier)?;
@@ -248,7 +260,7 @@ impl Job<'_> {
         let cells = (all.len() * n_held).max(1) as f64;
         let gaps =
             (0..all.len()).flat_map(held).map(|(c, s)| (all[c].parts[s].share - round.aims.shares[s]).abs());
-        let best = (0..all.len()).flat_map(held).map(|(c, s)| bounds[c * names.len() + s]);
+        let best = all.iter().map(|line| line.mean_bound * n_held as f64);
         let parts = names
             .iter()
             .zip(&round.aims.shares)
@@ -301,7 +313,7 @@ impl Job<'_> {
             } else {
                 let wanted = aims.required[at] && !earlier.keep;
                 let list = if wanted { &mut missing } else { &mut unasked };
-                let n = counted(line.groups, one(outcome));
+                let n = plural(line.groups as usize, one(outcome));
                 list.push(format!("{name} ({n}) is not in {}", absent.join(" and ")));
             }
         }
@@ -373,7 +385,7 @@ impl Job<'_> {
         if empty.is_empty() {
             return Ok(());
         }
-        let there = counted(size.groups, one(outcome));
+        let there = plural(size.groups as usize, one(outcome));
         let all = format!(
             "no image is in {}: there {} {there} for {} parts",
             listed(&empty),
@@ -392,11 +404,6 @@ impl Job<'_> {
 /// What cannot be torn.
 pub(super) fn one(outcome: &Outcome<'_>) -> &'static str {
     if outcome.has_groups() { "group" } else { "image" }
-}
-
-/// "1 group", "12 groups".
-fn counted(n: u32, noun: &str) -> String {
-    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
 }
 
 /// "a, b, c and 12 others".

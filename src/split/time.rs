@@ -2,7 +2,7 @@
 
 use super::groups::{Column, no_column};
 use crate::error::{Error, Result};
-use crate::names::shown;
+use crate::names::{plural, shown};
 use crate::source::Listing;
 
 /// The time of each of these rows (places in the listing) as its place in the order of times; equal times have one place.
@@ -45,14 +45,12 @@ pub(super) fn overlaps(times: &[usize], part_of: &[u8], names: &[String], why: &
         let same = of().filter(|time| *time == begins).count();
         let (part, next) = (shown(&names[part]), shown(&names[next]));
         if later > 0 {
-            let are = if later == 1 { "1 image".into() } else { format!("{later} images") };
-            let be = if later == 1 { "is" } else { "are" };
-            said.push(format!("{are} of {part} {be} later than the first of {next}, because {why}"));
+            let (images, are) = (plural(later, "image"), if later == 1 { "is" } else { "are" });
+            said.push(format!("{images} of {part} {are} later than the first of {next}, because {why}"));
         }
         if same > 0 {
-            let have = if same == 1 { "1 image".into() } else { format!("{same} images") };
-            let has = if same == 1 { "has" } else { "have" };
-            said.push(format!("{have} of {part} {has} the same time as the first of {next}"));
+            let (images, have) = (plural(same, "image"), if same == 1 { "has" } else { "have" });
+            said.push(format!("{images} of {part} {have} the same time as the first of {next}"));
         }
     }
     said

@@ -355,3 +355,42 @@ fn shares_that_cannot_be_meant_and_parts_without_an_image_are_refused() {
     assert!(!refused.is_empty() && refused.len() < 20, "{}", refused.len());
     assert!(refused[0].stderr.contains("`single`: no image of it is in train"), "{}", refused[0].stderr);
 }
+
+#[test]
+fn an_optimal_split_is_as_good_as_at_best_and_no_reason_is_made_up() {
+    let env = Env::new();
+    let rows: String = (0..31).map(|at| format!("{at}.jpg,{}\n", ["x", "y", "y"][at % 3])).collect();
+    env.write("t.csv", format!("path,label\n{rows}").as_bytes());
+    let ran = env.ok(&["split", "t.csv", "--no-files", "--stratify", "--kfold", "3", "--json"]);
+    let document: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    let classes = document["rounds"][0]["classes"].as_array().unwrap();
+    assert_eq!(classes.len(), 2);
+    for class in classes {
+        let of = |key: &str| class[key].as_f64().unwrap();
+        assert!((of("gap") - of("bound")).abs() < 1e-9, "{class}");
+        assert!(class["why"].as_str().unwrap().contains("cannot be cut finer"), "{class}");
+    }
+    let round = &document["rounds"][0];
+    let mean = |key: &str| round[key].as_f64().unwrap();
+    assert!((mean("mean_gap") - mean("mean_bound")).abs() < 1e-9, "{round}");
+    let ran = env.ok(&["split", "t.csv", "--no-files", "--stratify", "--method", "hash", "--reset"]);
+    assert!(ran.stdout.contains("its hash says") && !ran.stdout.contains("hold other classes"), "{}", ran.stdout);
+}
+
+#[test]
+fn folds_are_not_called_no_split_and_programs_get_names_as_they_are() {
+    let env = Env::new();
+    for at in 0..8_u32 {
+        env.write(format!("in/{}/{at}.jpg", ["=x", "y "][at as usize % 2]), &jpeg(32, 24, at));
+    }
+    env.ok(&["split", "in", "--stratify", "--kfold", "2"]);
+    let ran = env.ok(&["stats", "in", "-q"]);
+    assert!(ran.stdout.contains("there are folds") && !ran.stdout.contains("no split"), "{}", ran.stdout);
+    let ran = env.ok(&["weights", "in", "-q"]);
+    assert!(ran.stdout.contains("there are folds") && !ran.stdout.contains("no split"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("`y `"), "{}", ran.stdout);
+    let csv = env.ok(&["weights", "in", "--emit", "csv"]).stdout;
+    assert!(csv.contains("\n=x,0,"), "{csv}");
+    assert!(env.refused(&["weights", "in", "--json", "--emit", "torch"]).contains("drop one"));
+    assert!(env.refused(&["weights", "in", "--emit", "torch", "--per-row", "-"]).contains("standard output"));
+}
