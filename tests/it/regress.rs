@@ -374,7 +374,11 @@ fn an_optimal_split_is_as_good_as_at_best_and_no_reason_is_made_up() {
     let mean = |key: &str| round[key].as_f64().unwrap();
     assert!((mean("mean_gap") - mean("mean_bound")).abs() < 1e-9, "{round}");
     let ran = env.ok(&["split", "t.csv", "--no-files", "--stratify", "--method", "hash", "--reset"]);
-    assert!(ran.stdout.contains("its hash says") && !ran.stdout.contains("hold other classes"), "{}", ran.stdout);
+    assert!(
+        ran.stdout.contains("its hash says") && !ran.stdout.contains("hold other classes"),
+        "{}",
+        ran.stdout
+    );
 }
 
 #[test]
