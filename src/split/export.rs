@@ -62,7 +62,10 @@ pub fn prepare<'a>(
     place::check_apart(&listing.root, folder)?;
     let ours = Prepared::record_of(folder);
     if fs::metadata(folder).is_ok_and(|meta| !meta.is_dir()) {
-        return Err(Error::Outputs(format!("{} is no folder; choose another with --export-dir", shown(folder))));
+        return Err(Error::Outputs(format!(
+            "{} is no folder; choose another with --export-dir",
+            shown(folder)
+        )));
     }
     if !ours.is_file() && fs::read_dir(folder).is_ok_and(|mut members| members.next().is_some()) {
         let why = "is not empty and was not made by prep split; choose another with --export-dir";

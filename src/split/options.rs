@@ -291,7 +291,12 @@ mod tests {
     use super::*;
 
     fn ratio(text: &str) -> Vec<(String, f64)> {
-        parse_ratio(text).unwrap().parts.into_iter().map(|p| (p.name, (p.share * 1e6).round() / 1e6)).collect()
+        parse_ratio(text)
+            .unwrap()
+            .parts
+            .into_iter()
+            .map(|p| (p.name, (p.share * 1e6).round() / 1e6))
+            .collect()
     }
 
     #[test]

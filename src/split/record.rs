@@ -120,7 +120,8 @@ impl Record {
         for line in fs::read_to_string(path).unwrap_or_default().lines() {
             let (name, print) = line.split_once('\t').unwrap_or((line, ""));
             // The record lies on the user's disk: what it names must be below the folder all the same.
-            if !name.is_empty() && decode(name).components().all(|part| matches!(part, Component::Normal(_))) {
+            if !name.is_empty() && decode(name).components().all(|part| matches!(part, Component::Normal(_)))
+            {
                 record.0.entry(name.to_owned()).or_default().extend(Print::parse(print));
             }
         }

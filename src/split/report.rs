@@ -144,7 +144,10 @@ fn why(
     let last = sparse.n_strata() - 1;
     let others = || {
         let of = |cell: &Cell| sparse.of(cell.stratum as usize).iter().map(|c| c.stratum as usize);
-        cells.iter().flat_map(of).filter(|other| *other != stratum && *other != last && aims.weights[*other] > 0.0)
+        cells
+            .iter()
+            .flat_map(of)
+            .filter(|other| *other != stratum && *other != last && aims.weights[*other] > 0.0)
     };
     let is_class = |s: usize| s < reasons.n_classes;
     if is_class(stratum) && others().any(is_class) {
@@ -156,7 +159,8 @@ fn why(
     if others().next().is_some() {
         return "other columns count too".into();
     }
-    if reasons.growing { "few move after an earlier split" } else { "the sizes of the parts count too" }.into()
+    if reasons.growing { "few move after an earlier split" } else { "the sizes of the parts count too" }
+        .into()
 }
 
 #[cfg(test)]

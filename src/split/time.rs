@@ -11,11 +11,7 @@ use crate::source::Listing;
 ///
 /// # Errors
 /// A column that is not there; dates that text does not order, such as 31.12.2024.
-pub(super) fn of_rows(
-    listing: &Listing,
-    name: &str,
-    rows: impl Iterator<Item = u32>,
-) -> Result<Vec<usize>> {
+pub(super) fn of_rows(listing: &Listing, name: &str, rows: impl Iterator<Item = u32>) -> Result<Vec<usize>> {
     let column = Column::find(listing, name).ok_or_else(|| no_column("--time", name, listing))?;
     let texts: Vec<&str> = rows.map(|row| column.cell(listing, row as usize).trim()).collect();
     ranks(name, &texts)
@@ -43,7 +39,8 @@ pub(super) fn overlaps(times: &[usize], part_of: &[u8], names: &[String], why: &
     for part in 0..names.len() {
         let after = (part + 1..names.len()).filter_map(|s| Some((first[s]?, s))).min();
         let Some((begins, next)) = after else { continue };
-        let of = || times.iter().zip(part_of).filter(|(_, p)| usize::from(**p) == part).map(|(time, _)| *time);
+        let of =
+            || times.iter().zip(part_of).filter(|(_, p)| usize::from(**p) == part).map(|(time, _)| *time);
         let later = of().filter(|time| *time > begins).count();
         let same = of().filter(|time| *time == begins).count();
         let (part, next) = (shown(&names[part]), shown(&names[next]));

@@ -169,9 +169,15 @@ fn sampler_weights_do_not_replace_what_prep_did_not_write() {
     env.write("d/notes.txt", b"mine");
     env.write("w.csv", b"path,label,weight\na.jpg,x,3\nb.jpg,y,1\n");
     let before = env.tree(".");
-    for file in
-        ["d/labels.csv", "d/a.jpg", "d/notes.txt", "d/manifest.csv", "d/manifest.prep.json", "d", "d/labels.csv/x"]
-    {
+    for file in [
+        "d/labels.csv",
+        "d/a.jpg",
+        "d/notes.txt",
+        "d/manifest.csv",
+        "d/manifest.prep.json",
+        "d",
+        "d/labels.csv/x",
+    ] {
         let said = env.refused(&["weights", "d", "--per-row", file]);
         assert!(said.contains(file) || file.ends_with('x'), "{said}");
         env.refused(&["weights", "d", "-n", "--per-row", "d/a.jpg"]);
@@ -217,7 +223,11 @@ fn a_second_export_does_not_delete_what_the_user_put_in_place_of_the_first() {
                 let said = env.refused(&[&again[..], more].concat());
                 assert!(said.contains(name) && said.contains("--export-dir"), "{link}: {said}");
                 assert_eq!(env.tree("in-split"), tree, "{link} {more:?}");
-                assert_eq!(fs::read(env.path("in/manifest.csv")).unwrap(), manifest, "a failed export has no split");
+                assert_eq!(
+                    fs::read(env.path("in/manifest.csv")).unwrap(),
+                    manifest,
+                    "a failed export has no split"
+                );
             }
             fs::rename(env.path("aside"), &path).unwrap();
         }
@@ -282,7 +292,10 @@ fn time_that_is_torn_by_groups_or_ties_is_told() {
         env.ok(&[&all[..], more].concat()).stderr
     };
     let said = split(&["--group-by", "plant_id"]);
-    assert!(said.contains("5 images of train are later than the first of val, because groups are whole"), "{said}");
+    assert!(
+        said.contains("5 images of train are later than the first of val, because groups are whole"),
+        "{said}"
+    );
     assert!(!split(&[]).contains("later than"));
     let tied: String = (0..20).map(|at| row(at, at, 1 + at / 15)).collect();
     env.write("t.csv", format!("path,label,plant_id,taken\n{tied}").as_bytes());
@@ -318,7 +331,8 @@ fn a_manifest_elsewhere_and_a_workspaces_are_kept() {
 #[test]
 fn shares_that_cannot_be_meant_and_parts_without_an_image_are_refused() {
     let env = Env::new();
-    let rows: String = (0..30).map(|at| format!("{at}.jpg,{}\n", if at < 29 { "x" } else { "single" })).collect();
+    let rows: String =
+        (0..30).map(|at| format!("{at}.jpg,{}\n", if at < 29 { "x" } else { "single" })).collect();
     env.write("t.csv", format!("path,label\n{rows}").as_bytes());
     let with = |ratio: &'static str| vec!["split", "t.csv", "--no-files", "--stratify", "--ratio", ratio];
     assert!(env.refused(&with("train=80%,val=0.2")).contains("percent"));
@@ -335,7 +349,8 @@ fn shares_that_cannot_be_meant_and_parts_without_an_image_are_refused() {
     let ran = env.ok(&[&empty[..], &["--allow-missing"]].concat());
     assert!(ran.stderr.contains("no image is in"), "{}", ran.stderr);
     // Without --stratify the lot decides, and here it takes a class out of training for some seed.
-    let by_seed = |seed: u32| env.run(&["split", "t.csv", "--no-files", "--seed", &seed.to_string(), "--reset"]);
+    let by_seed =
+        |seed: u32| env.run(&["split", "t.csv", "--no-files", "--seed", &seed.to_string(), "--reset"]);
     let refused = (0..30).map(by_seed).filter(|ran| ran.code == Some(2)).collect::<Vec<_>>();
     assert!(!refused.is_empty() && refused.len() < 20, "{}", refused.len());
     assert!(refused[0].stderr.contains("`single`: no image of it is in train"), "{}", refused[0].stderr);
@@ -359,7 +374,11 @@ fn an_optimal_split_is_as_good_as_at_best_and_no_reason_is_made_up() {
     let mean = |key: &str| round[key].as_f64().unwrap();
     assert!((mean("mean_gap") - mean("mean_bound")).abs() < 1e-9, "{round}");
     let ran = env.ok(&["split", "t.csv", "--no-files", "--stratify", "--method", "hash", "--reset"]);
-    assert!(ran.stdout.contains("its hash says") && !ran.stdout.contains("hold other classes"), "{}", ran.stdout);
+    assert!(
+        ran.stdout.contains("its hash says") && !ran.stdout.contains("hold other classes"),
+        "{}",
+        ran.stdout
+    );
 }
 
 #[test]

@@ -25,7 +25,8 @@ pub fn places(path: &Path, listing: &Listing, options: &Options) -> Result<Vec<O
             let name = columns.cell(&table, row, "split");
             let part = options.parts.iter().position(|p| p.name == name).map(|p| p as u8);
             if part.is_none() && !name.is_empty() {
-                let why = format!("its part `{}` is none of --ratio: name the same parts as before", shown(name));
+                let why =
+                    format!("its part `{}` is none of --ratio: name the same parts as before", shown(name));
                 return Err(Error::table(path, Some(table.line(row)), why));
             }
             Ok(Place { part, fold: columns.cell(&table, row, "fold").parse().ok() })
@@ -65,7 +66,8 @@ fn spellings(path: &Path, table: &Table, columns: &Places, listing: &Listing) ->
     let as_written =
         |column: &str| (0..table.len()).map(|row| columns.cell(table, row, column).to_owned()).collect();
     let mut all = vec![seen(folder, "path")];
-    let source = Sidecar::read(path)?.and_then(|s| s.options.get("source").and_then(Value::as_str).map(decode));
+    let source =
+        Sidecar::read(path)?.and_then(|s| s.options.get("source").and_then(Value::as_str).map(decode));
     if let Some(source) = source {
         all.push(seen(&folder.join(source), "src"));
     }
