@@ -110,6 +110,19 @@ impl Args {
         }
     }
 
+    /// Refuses two results for one standard output, and tells whether the sampler weights go there.
+    fn one_output(&self, global: &Global) -> Result<bool> {
+        if global.json && self.emit.is_some_and(|emit| emit != Emit::Json) {
+            return Err(Error::Usage("--emit prints code and --json a document: drop one".into()));
+        }
+        let rows = self.per_row.as_ref().is_some_and(|path| path.as_os_str() == "-");
+        if rows && (global.json || self.emit.is_some()) {
+            let why = "--per-row - prints a table on standard output: name a file, or drop --emit and --json";
+            return Err(Error::Usage(why.into()));
+        }
+        Ok(rows)
+    }
+
     /// The part whose images count; none where the input has no parts.
     fn part(&self, listing: &Listing, home: &Home) -> Result<Option<String>> {
         if let Some(part) = &self.input.split {
@@ -145,14 +158,7 @@ impl Args {
 /// # Errors
 /// What ends the run.
 pub fn run(args: &Args, global: &Global, terminal: &Terminal) -> Result<u8> {
-    if global.json && args.emit.is_some_and(|emit| emit != Emit::Json) {
-        return Err(Error::Usage("--emit prints code and --json a document: drop one".into()));
-    }
-    let to_output = args.per_row.as_ref().is_some_and(|path| path.as_os_str() == "-");
-    if to_output && (global.json || args.emit.is_some()) {
-        let why = "--per-row - prints a table on standard output: name a file, or drop --emit and --json";
-        return Err(Error::Usage(why.into()));
-    }
+    let to_output = args.one_output(global)?;
     let options = args.options();
     let mut input = args.input.options();
     input.files = !args.no_files;

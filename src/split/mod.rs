@@ -21,6 +21,7 @@ pub mod sparse;
 pub mod strata;
 pub mod tally;
 mod time;
+mod wishes;
 
 use crate::engine::crew::Crew;
 use crate::engine::progress::Watch;
@@ -164,8 +165,8 @@ impl<'a> Job<'a> {
         }
         outcome.warnings.push(format!(
             "{}: one {}, so it is in no fold (column `fold` is empty) and always trained on",
-            outcome::listed(&classes),
-            outcome::one(outcome)
+            wishes::listed(&classes),
+            wishes::one(outcome)
         ));
         rows.into_iter().filter(|row| !alone[self.groups.of[*row as usize] as usize]).collect()
     }

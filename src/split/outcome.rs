@@ -5,6 +5,7 @@ use super::eligible::LeftOut;
 use super::groups::{Groups, Keys, NONE, looks_like_groups};
 use super::options::{Method, Part};
 use super::report::{Line, Reasons, lines};
+use super::wishes::{Wishes, listed, one};
 use super::{Earlier, Job, Round, time};
 use crate::error::{Error, Result};
 use crate::names::{plural, shown};
@@ -252,7 +253,8 @@ impl Job<'_> {
         let mut all = lines(&round.sparse, &round.aims, part, bounds, &self.strata.names, reasons);
         let Some(mut size) = all.pop() else { return Err(Error::Internal("a split without a size".into())) };
         size.name = "all".into();
-        self.possible(outcome, round, &all, &size, names, earlier)?;
+        let wishes = Wishes { job: self, round, names, earlier };
+        wishes.check(outcome, &all, &size)?;
         let others = all.split_off(self.strata.n_classes);
         let n_held = names.len() - usize::from(round.aims.training.is_some());
         let held =
@@ -275,142 +277,5 @@ impl Job<'_> {
             size,
         });
         Ok(())
-    }
-
-    /// What cannot be as wished: said, and an error where a class would be missing without leave.
-    fn possible(
-        &self,
-        outcome: &mut Outcome<'_>,
-        round: &Round,
-        lines: &[Line],
-        size: &Line,
-        names: &[String],
-        earlier: &Earlier,
-    ) -> Result<()> {
-        let aims = &round.aims;
-        self.not_empty(outcome, round, size, names)?;
-        let by_lot = self.options.method == Method::Balanced && !earlier.keep;
-        let mut untrained = Vec::new();
-        let mut alone = Vec::new();
-        let (mut missing, mut unasked) = (Vec::new(), Vec::new());
-        for (at, line) in lines.iter().enumerate().filter(|(_, line)| line.rows > 0) {
-            let absent: Vec<String> = (0..names.len())
-                .filter(|s| line.parts[*s].rows == 0 && aims.shares[*s] > 0.0)
-                .map(|s| shown(&names[s]).to_string())
-                .collect();
-            if absent.is_empty() || at >= self.strata.n_classes && !aims.required[at] {
-                continue;
-            }
-            let name = format!("`{}`", shown(&line.name));
-            if by_lot && at < self.strata.n_classes && aims.training.is_some_and(|t| line.parts[t].rows == 0)
-            {
-                untrained.push(name);
-                continue;
-            }
-            let trained = aims.training.is_none_or(|t| line.parts[t].rows > 0);
-            if line.groups == 1 && trained && aims.required[at] {
-                alone.push(name);
-            } else {
-                let wanted = aims.required[at] && !earlier.keep;
-                let list = if wanted { &mut missing } else { &mut unasked };
-                let n = plural(line.groups as usize, one(outcome));
-                list.push(format!("{name} ({n}) is not in {}", absent.join(" and ")));
-            }
-        }
-        if !alone.is_empty() {
-            let all = listed(&alone);
-            let one = one(outcome);
-            outcome.warnings.push(match aims.training {
-                Some(t) => format!(
-                    "{all}: one {one}, so all of it is in {}; there is nothing to validate on",
-                    names[t]
-                ),
-                None => format!("{all}: one {one}, so one fold has all of it and the others none"),
-            });
-        }
-        if let (Some(t), false) = (aims.training, untrained.is_empty()) {
-            let all = format!("{}: no image of it is in {}", listed(&untrained), shown(&names[t]));
-            if !self.options.allow_missing {
-                let advice = if aims.required.contains(&true) {
-                    "other groups may avoid it, --allow-missing accepts it"
-                } else {
-                    "--stratify avoids it, --allow-missing accepts it"
-                };
-                return Err(Error::Usage(format!("{all}, so it cannot be learnt; {advice}")));
-            }
-            outcome.warnings.push(all);
-        }
-        if !missing.is_empty() {
-            let all = listed(&missing);
-            if !self.options.allow_missing {
-                let advice =
-                    "--allow-missing accepts that; fewer parts or folds, or other groups, may avoid it";
-                return Err(Error::Usage(format!("{all}; {advice}")));
-            }
-            outcome.warnings.push(all);
-        }
-        if !unasked.is_empty() {
-            outcome.warnings.push(listed(&unasked));
-        }
-        if size.gap > size.bound.max(0.005) + 0.02 || size.gap > 0.1 {
-            let why = match (&self.options.method, earlier.keep) {
-                (_, true) => "images stay where they were",
-                (Method::Hash, _) => "each group lies where its hash says",
-                _ if outcome.has_groups() => "the groups are whole and hold many images each",
-                _ if size.rows < 100 => "there are few images",
-                _ => "the classes have their shares first",
-            };
-            outcome.warnings.push(format!(
-                "a part has up to {:.1} points more or less of all images than its share: {why}",
-                size.gap * 100.0
-            ));
-        }
-        Ok(())
-    }
-}
-
-impl Job<'_> {
-    /// A part without an image is hardly meant.
-    fn not_empty(
-        &self,
-        outcome: &mut Outcome<'_>,
-        round: &Round,
-        size: &Line,
-        names: &[String],
-    ) -> Result<()> {
-        let empty: Vec<String> = (0..names.len())
-            .filter(|s| size.parts[*s].rows == 0)
-            .map(|s| format!("`{}`", shown(&names[s])))
-            .collect();
-        if empty.is_empty() {
-            return Ok(());
-        }
-        let there = plural(size.groups as usize, one(outcome));
-        let all = format!(
-            "no image is in {}: there {} {there} for {} parts",
-            listed(&empty),
-            if size.groups == 1 { "is" } else { "are" },
-            round.aims.n_parts()
-        );
-        if !self.options.allow_missing {
-            let advice = "--allow-missing accepts that; fewer parts or folds, larger shares or smaller groups may avoid it";
-            return Err(Error::Usage(format!("{all}; {advice}")));
-        }
-        outcome.warnings.push(all);
-        Ok(())
-    }
-}
-
-/// What cannot be torn.
-pub(super) fn one(outcome: &Outcome<'_>) -> &'static str {
-    if outcome.has_groups() { "group" } else { "image" }
-}
-
-/// "a, b, c and 12 others".
-pub(super) fn listed(names: &[String]) -> String {
-    const MOST: usize = 6;
-    match names.len() {
-        n if n > MOST => format!("{} and {} others", names[..MOST].join(", "), n - MOST),
-        _ => names.join(", "),
     }
 }
