@@ -136,6 +136,15 @@ pub fn shell_word(path: &std::path::Path) -> String {
     if plain && !text.is_empty() { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
 }
 
+/// A class in a table; spaces at its ends, which make another class of it, are seen.
+pub fn class_name(name: &str) -> String {
+    if name.trim() == name {
+        crate::names::shown(name).to_string()
+    } else {
+        format!("`{}`", crate::names::shown(name))
+    }
+}
+
 /// Columns: numbers to the right, text to the left, two spaces between, no boxes.
 pub fn columns(rows: &[Vec<String>], right: &[bool]) -> String {
     let width = |c: usize| rows.iter().filter_map(|r| r.get(c)).map(|cell| cell.width()).max().unwrap_or(0);

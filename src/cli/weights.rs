@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::args::{Global, Input};
 use super::run;
-use super::terminal::{Terminal, columns, shell_word, thousands};
+use super::terminal::{Terminal, class_name, columns, shell_word, thousands};
 use crate::error::{Error, Result};
 use crate::home::Home;
 use crate::names::shown;
@@ -203,7 +203,7 @@ fn in_memory(write: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -> Result<
 /// What may be applied to the wrong class, or to none.
 fn warn(weights: &Weights, listing: &Listing, options: &Options, terminal: &Terminal) {
     let empty: Vec<String> =
-        weights.classes.iter().filter(|c| c.images == 0).map(|c| shown(&c.name).to_string()).collect();
+        weights.classes.iter().filter(|c| c.images == 0).map(|c| class_name(&c.name)).collect();
     if !empty.is_empty() {
         terminal.warn(&format!("no image that counts, so weight 0: {}", empty.join(", ")));
     }
@@ -214,7 +214,7 @@ fn warn(weights: &Weights, listing: &Listing, options: &Options, terminal: &Term
              (--class-map), or use the column timm_index of --emit csv",
             other.len(),
             weights.classes.len(),
-            shown(&first.name),
+            class_name(&first.name),
             first.timm_index,
             first.index
         ));
@@ -246,7 +246,7 @@ fn text(weights: &Weights, options: &Options, home: &Home, args: &Args) -> Strin
     }
     let mut rows = vec![head];
     for c in &weights.classes {
-        let mut row = vec![c.index.to_string(), shown(&c.name).to_string(), thousands(c.images)];
+        let mut row = vec![c.index.to_string(), class_name(&c.name), thousands(c.images)];
         if groups {
             row.push(thousands(c.groups));
         }

@@ -334,7 +334,7 @@ impl Job<'_> {
 pub(super) fn listed(names: &[String]) -> String {
     const MOST: usize = 6;
     match names.len() {
-        n if n > MOST => format!("{} and {} others", names[..MOST].join(", "), n - MOST),
+        n if n > MOST + 1 => format!("{} and {} others", names[..MOST].join(", "), n - MOST),
         _ => names.join(", "),
     }
 }

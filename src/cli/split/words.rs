@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::super::terminal::{columns, shell_word, thousands};
+use super::super::terminal::{class_name, columns, shell_word, thousands};
 use crate::names::shown;
 use crate::split::report::Line;
 use crate::split::{Options, Outcome, Report};
@@ -142,7 +142,7 @@ fn table(report: &Report, groups: bool, whole: bool) -> String {
             "mean off by {:.2} points, at best {:.2}; most: {} by {:.2}{why}\n",
             report.mean_gap * 100.0,
             report.mean_bound * 100.0,
-            shown(&worst.name),
+            class_name(&worst.name),
             worst.gap * 100.0
         ));
     }
@@ -165,11 +165,6 @@ fn cells(line: &Line, report: &Report, groups: bool) -> Vec<String> {
     row.push(format!("{:.2}", line.bound * 100.0));
     row.push(line.why.clone());
     row
-}
-
-/// A class in a table; spaces at its ends, which make another class of it, are seen.
-fn class_name(name: &str) -> String {
-    if name.trim() == name { shown(name).to_string() } else { format!("`{}`", shown(name)) }
 }
 
 fn short(percent: f64) -> String {
