@@ -18,8 +18,8 @@ demo: tools
 
 test: tools
 	$(CARGO) test --workspace
-	$(CARGO) test --no-default-features --test it -- decode:: shrink::
 	./tests/references.sh
+	$(CARGO) test --no-default-features --test it -- decode:: shrink:: stats::
 
 # libjpeg-turbo is built from source with its SIMD code, which needs these two and a C++ compiler for their checks.
 tools:

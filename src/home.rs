@@ -211,6 +211,16 @@ impl Home {
 
     /// Has an earlier command opened the pictures, so that damaged ones are known?
     pub fn is_measured(&self, listing: &Listing) -> bool {
+        self.has_any(listing, "width")
+    }
+
+    /// Has an earlier split made folds?
+    pub fn has_folds(&self, listing: &Listing) -> bool {
+        self.has_any(listing, "fold")
+    }
+
+    /// Does some row of the earlier manifest say anything in our column `name`?
+    fn has_any(&self, listing: &Listing, name: &str) -> bool {
         let table = match &self.known {
             Some(known) => Some(&known.table),
             None => listing.table.as_ref().filter(|_| listing.kind == Kind::Manifest),
@@ -218,7 +228,7 @@ impl Home {
         let Some((table, places)) = table.and_then(|table| Some((table, Places::find(table)?))) else {
             return false;
         };
-        (0..table.len()).any(|row| !places.cell(table, row, "width").is_empty())
+        (0..table.len()).any(|row| !places.cell(table, row, name).is_empty())
     }
 
     /// The row that an earlier command left for entry `at` of `listing`.

@@ -30,6 +30,7 @@ pub mod source;
 
 pub mod engine;
 
+pub mod plan;
 pub mod shrink;
 pub mod split;
 pub mod stats;

@@ -100,6 +100,28 @@ impl fmt::Display for Shown<'_> {
     }
 }
 
+/// 18204 as 18,204.
+pub fn thousands(number: impl Into<u128>) -> String {
+    let digits = number.into().to_string();
+    let mut out = String::new();
+    for (i, c) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i) % 3 == 0 {
+            out.push(',');
+        }
+        out.push(c);
+    }
+    out
+}
+
+/// "1 image", "18,204 images", "2 copies".
+pub fn plural(n: usize, noun: &str) -> String {
+    let many = match noun.strip_suffix('y') {
+        Some(stem) => format!("{stem}ies"),
+        None => format!("{noun}s"),
+    };
+    format!("{} {}", thousands(n as u64), if n == 1 { noun } else { &many })
+}
+
 /// A cell for files that people open in a spreadsheet: one that would run as a formula gets a leading `'`.
 pub fn spreadsheet_safe(cell: &str) -> std::borrow::Cow<'_, str> {
     if cell.starts_with(['=', '+', '-', '@', '\t', '\r']) { format!("'{cell}").into() } else { cell.into() }

@@ -2,6 +2,7 @@
 
 mod args;
 mod config;
+mod plan;
 mod run;
 mod shrink;
 mod split;
@@ -43,6 +44,8 @@ enum Command {
     Split(split::Args),
     /// Class and sampler weights from the training images
     Weights(weights::Args),
+    /// Will it fit, and what will starve: disk, memory and GPU memory, before the first out of memory
+    Plan(plan::Args),
 }
 
 impl Command {
@@ -53,13 +56,14 @@ impl Command {
             Self::Stats(args) => &args.input,
             Self::Split(args) => &args.input,
             Self::Weights(args) => &args.input,
+            Self::Plan(args) => &args.input,
         }
     }
 
     /// Does it decode, so that a crash of a decoder must be survived?
     fn decodes(&self) -> bool {
         match self {
-            Self::Shrink(_) | Self::Stats(_) => true,
+            Self::Shrink(_) | Self::Stats(_) | Self::Plan(_) => true,
             Self::Split(_) | Self::Weights(_) => false,
         }
     }
@@ -134,5 +138,6 @@ fn dispatch(cli: &Cli, terminal: &Terminal) -> Result<u8> {
         Command::Stats(args) => stats::run(args, &cli.global, terminal, flight.as_ref()),
         Command::Split(args) => split::run(args, &cli.global, terminal),
         Command::Weights(args) => weights::run(args, &cli.global, terminal),
+        Command::Plan(args) => plan::run(args, &cli.global, terminal, flight.as_ref()),
     }
 }

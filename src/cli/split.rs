@@ -1,5 +1,6 @@
 //! `prep split`: options, and what is said at the end.
 
+mod keep;
 mod words;
 
 use std::cell::Cell;
@@ -109,11 +110,14 @@ enum MethodName {
 }
 
 impl Args {
-    fn options(&self, global: &Global) -> Result<Options> {
+    fn options(&self, global: &Global, terminal: &Terminal) -> Result<Options> {
         let parts = match (&self.ratio, self.kfold) {
-            (Some(text), _) => options::parse_ratio(text)?,
             (None, Some(_)) => vec![Part { name: "train".into(), share: 1.0 }],
-            (None, None) => options::parse_ratio("train=0.8,val=0.2")?,
+            (text, _) => {
+                let ratio = options::parse_ratio(text.as_deref().unwrap_or("train=0.8,val=0.2"))?;
+                ratio.said.iter().for_each(|sentence| terminal.say(sentence));
+                ratio.parts
+            }
         };
         let mut group_by = Vec::new();
         for text in &self.group_by {
@@ -160,14 +164,14 @@ impl Args {
         self.export.iter().map(form).collect()
     }
 
-    /// Writes the exports, and gives their folder.
-    fn write_exports(
+    /// The exports, ready to be written.
+    fn exports<'a>(
         &self,
-        listing: &Listing,
+        listing: &'a Listing,
         options: &Options,
         outcome: &Outcome<'_>,
         terminal: &Terminal,
-    ) -> Result<Option<PathBuf>> {
+    ) -> Result<Option<export::Prepared<'a>>> {
         let forms = self.forms();
         if forms.is_empty() {
             return Ok(None);
@@ -176,9 +180,9 @@ impl Args {
             Some(folder) => folder.clone(),
             None => place::beside(&self.input.input, "-split")?,
         };
-        let exported = export::export(listing, options, outcome, &forms, &folder)?;
-        exported.warnings.iter().for_each(|sentence| terminal.warn(sentence));
-        Ok(Some(folder))
+        let prepared = export::prepare(listing, options, outcome, &forms, &folder)?;
+        prepared.warnings.iter().for_each(|sentence| terminal.warn(sentence));
+        Ok(Some(prepared))
     }
 
     /// What is known of the entries: where they were, and their hashes.
@@ -195,7 +199,7 @@ impl Args {
             earlier.hashes = (0..listing.entries.len()).map(hash).collect::<Result<_>>()?;
         }
         if let Some(path) = &self.keep {
-            earlier.places = kept_places(path, listing, options)?;
+            earlier.places = keep::places(path, listing, options)?;
             return Ok((earlier, said));
         }
         let before = home.sidecar().and_then(|s| s.rest.get(SPLIT));
@@ -230,37 +234,13 @@ impl Args {
     }
 }
 
-/// The places of entries in the manifest of `--keep`.
-fn kept_places(path: &std::path::Path, listing: &Listing, options: &Options) -> Result<Vec<Option<Place>>> {
-    let (table, places) = home::earlier(path)?;
-    let mut by_path = std::collections::HashMap::with_capacity(table.len());
-    for row in 0..table.len() {
-        let name = places.cell(&table, row, "split");
-        let part = options.parts.iter().position(|p| p.name == name).map(|p| p as u8);
-        if part.is_none() && !name.is_empty() {
-            let why = format!("its part `{}` is none of --ratio: name the same parts as before", shown(name));
-            return Err(Error::table(path, Some(table.line(row)), why));
-        }
-        let fold = places.cell(&table, row, "fold").parse().ok();
-        by_path.insert(places.cell(&table, row, "path"), Place { part, fold });
-    }
-    let place = |path: &str| by_path.get(path).copied().filter(|p| *p != Place::default());
-    let found: Vec<Option<Place>> = listing.entries.iter().map(|e| place(&e.path)).collect();
-    if found.iter().all(Option::is_none) {
-        let why =
-            "none of its rows that have a part is in the input; are its paths relative to the same folder?";
-        return Err(Error::table(path, None, why));
-    }
-    Ok(found)
-}
-
 /// Runs the command and gives its exit code.
 ///
 /// # Errors
 /// What ends the run.
 pub fn run(args: &Args, global: &Global, terminal: &Terminal) -> Result<u8> {
     let begun = Instant::now();
-    let options = args.options(global)?;
+    let options = args.options(global, terminal)?;
     let cancel = Cancel::on_signals();
     let mut input = args.input.options();
     input.files = !args.no_files;
@@ -287,17 +267,20 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal) -> Result<u8> {
     outcome.said.iter().for_each(|sentence| terminal.say(sentence));
     outcome.warnings.iter().for_each(|sentence| terminal.warn(sentence));
     let mut kept = home::Kept::default();
-    let mut exports = None;
+    let exports = args.exports(&listing, &options, &outcome, terminal)?;
     if !global.dry_run {
+        // The manifest last: it tells what is done.
+        exports.as_ref().map_or(Ok(()), export::Prepared::write)?;
         kept = write(&listing, &home, &options, &outcome)?;
-        exports = args.write_exports(&listing, &options, &outcome, terminal)?;
         kept.renamed.iter().for_each(|sentence| terminal.say(sentence));
     }
     let ending = words::Ending {
         input: &args.input.input,
         manifest: &home.manifest,
         gone: kept.gone,
-        exports: exports.as_deref(),
+        exports: exports.as_ref().map(export::Prepared::folder),
+        lists: args.export.iter().any(|form| matches!(form, ExportForm::Csv | ExportForm::Lists)),
+        root: &listing.root,
         dry_run: global.dry_run,
         seconds: begun.elapsed().as_secs_f64(),
     };

@@ -7,14 +7,14 @@ use serde_json::{Map, Value, json};
 
 use super::args::{FilterName, Global, IccName, Input};
 use super::run;
-use super::terminal::{Terminal, columns, thousands};
+use super::terminal::{Terminal, class_name, columns, plural, thousands};
 use super::watch::watcher;
 use crate::decode::{Contract, Icc};
 use crate::engine::cancel::Cancel;
 use crate::engine::flight::Flight;
 use crate::error::{Error, Result};
 use crate::names::shown;
-use crate::stats::{self, By, Emit, IMAGENET, Moments, Options, Report, Sums, View, Weight};
+use crate::stats::{self, By, Emit, IMAGENET, Moments, Options, Report, Rows, Sums, View, Weight};
 
 /// The JSON document's version.
 const SCHEMA: u32 = 1;
@@ -115,12 +115,18 @@ impl Args {
 /// # Errors
 /// What ends the run.
 pub fn run(args: &Args, global: &Global, terminal: &Terminal, flight: Option<&Flight>) -> Result<u8> {
+    if global.json && !args.emit.is_empty() {
+        return Err(Error::Usage("--emit prints a snippet and --json a document: drop one".into()));
+    }
     let options = args.options();
     let weight = args.weight();
     let cancel = Cancel::on_signals();
     let (listing, home) =
         run::list_at_home(&args.input, &args.input.options(), args.out.as_deref(), terminal)?;
-    let (rows, chosen) = stats::choose(&listing, args.input.split.as_deref(), options.by)?;
+    let (mut rows, chosen) = stats::choose(&listing, args.input.split.as_deref(), options.by)?;
+    if rows == Rows::All && home.has_folds(&listing) {
+        rows = Rows::Folds;
+    }
     let contract = Contract { icc: args.icc.into(), ..Contract::default() };
     let pipe = run::pipe(&args.input, global, contract, false)?;
     let crew = run::crew(global, &cancel, flight)?;
@@ -178,8 +184,8 @@ fn text(report: &Report, options: &Options, weight: Weight, moments: &Moments) -
         None => "every pixel of the upright sRGB pictures".into(),
     };
     let mut out = format!(
-        "{} images, {} million pixels: {}, {seen}\n\n",
-        thousands(all.images),
+        "{}, {} million pixels: {}, {seen}\n\n",
+        plural(all.images as usize, "image"),
         thousands(all.pixels.div_ceil(1_000_000)),
         report.rows.sentence(),
     );
@@ -205,7 +211,7 @@ fn text(report: &Report, options: &Options, weight: Weight, moments: &Moments) -
     out.push_str(&parts(report, weight));
     out.push_str(&bars(report));
     for (code, (n, first)) in &report.left_out {
-        out.push_str(&format!("left out: {n} {code}, the first is {}\n", shown(first)));
+        out.push_str(&format!("left out: {} {code}, the first is {}\n", thousands(*n as u64), shown(first)));
     }
     out
 }
@@ -244,7 +250,7 @@ fn parts(report: &Report, weight: Weight) -> String {
     let mut rows = vec![["", "images", "mean R", "G", "B", "std R", "G", "B"].map(str::to_owned).to_vec()];
     for (name, sums) in &report.parts {
         let Some(m) = sums.moments(weight) else { continue };
-        let mut row = vec![shown(name).to_string(), thousands(sums.images)];
+        let mut row = vec![class_name(name), thousands(sums.images)];
         row.extend(m.mean.iter().chain(&m.std).map(|v| format!("{v:.4}")));
         rows.push(row);
     }
@@ -325,7 +331,7 @@ fn document(report: &Report, options: &Options, weight: Weight, icc: Icc) -> Val
         "definition": weight.definition(),
         "rows": report.rows.sentence(),
         "images": report.all.images,
-        "pixels": report.all.pixels.to_string(),
+        "pixels": u64::try_from(report.all.pixels).map_or_else(|_| json!(report.all.pixels.to_string()), Value::from),
         "gray": report.all.gray,
         "at": view,
         "icc": if icc == Icc::ToSrgb { "srgb" } else { "ignore" },

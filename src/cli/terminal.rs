@@ -6,6 +6,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::args::{Global, When};
 use crate::error::{Error, Result};
+pub use crate::names::{plural, thousands};
 
 /// Where the words go, and how.
 pub struct Terminal {
@@ -78,26 +79,10 @@ impl Terminal {
     }
 }
 
-/// 18204 as 18,204.
-pub fn thousands(number: impl Into<u128>) -> String {
-    let digits = number.into().to_string();
-    let mut out = String::new();
-    for (i, c) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i) % 3 == 0 {
-            out.push(',');
-        }
-        out.push(c);
-    }
-    out
-}
-
-/// "1 image", "18,204 images", "2 copies".
-pub fn plural(n: usize, noun: &str) -> String {
-    let many = match noun.strip_suffix('y') {
-        Some(stem) => format!("{stem}ies"),
-        None => format!("{noun}s"),
-    };
-    format!("{} {}", thousands(n as u64), if n == 1 { noun } else { &many })
+/// A class in a table; spaces at its ends, which make another class of it, are seen.
+pub fn class_name(name: &str) -> String {
+    let shown = crate::names::shown(name);
+    if name.trim() == name && !name.is_empty() { shown.to_string() } else { format!("`{shown}`") }
 }
 
 /// A path as it is said: from here, where that is shorter.
@@ -134,15 +119,6 @@ pub fn shell_word(path: &std::path::Path) -> String {
     let text = crate::names::shown(path).to_string();
     let plain = text.chars().all(|c| c.is_alphanumeric() || "/._-+,:@%".contains(c));
     if plain && !text.is_empty() { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
-}
-
-/// A class in a table; spaces at its ends, which make another class of it, are seen.
-pub fn class_name(name: &str) -> String {
-    if name.trim() == name {
-        crate::names::shown(name).to_string()
-    } else {
-        format!("`{}`", crate::names::shown(name))
-    }
 }
 
 /// Columns: numbers to the right, text to the left, two spaces between, no boxes.

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::args::{Global, Input};
 use super::run;
-use super::terminal::{Terminal, class_name, columns, shell_word, thousands};
+use super::terminal::{Terminal, class_name, columns, plural, shell_word, thousands};
 use crate::error::{Error, Result};
 use crate::home::Home;
 use crate::names::shown;
@@ -145,6 +145,14 @@ impl Args {
 /// # Errors
 /// What ends the run.
 pub fn run(args: &Args, global: &Global, terminal: &Terminal) -> Result<u8> {
+    if global.json && args.emit.is_some_and(|emit| emit != Emit::Json) {
+        return Err(Error::Usage("--emit prints code and --json a document: drop one".into()));
+    }
+    let to_output = args.per_row.as_ref().is_some_and(|path| path.as_os_str() == "-");
+    if to_output && (global.json || args.emit.is_some()) {
+        let why = "--per-row - prints a table on standard output: name a file, or drop --emit and --json";
+        return Err(Error::Usage(why.into()));
+    }
     let options = args.options();
     let mut input = args.input.options();
     input.files = !args.no_files;
@@ -153,19 +161,30 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal) -> Result<u8> {
         let why = "there are no labels to weigh: neither class folders nor a column of labels (--label-col names one)";
         return Err(Error::Usage(why.into()));
     }
+    let to_file = args.per_row.as_ref().filter(|path| path.as_os_str() != "-");
+    if let Some(path) = to_file {
+        emit::check_per_row(path, &listing, &home.manifest)?;
+    }
     let part = args.part(&listing, &home)?;
-    let weights = weights::weigh(&listing, part.as_deref(), &options)?;
+    let mut weights = weights::weigh(&listing, part.as_deref(), &options)?;
+    if part.is_none() && home.has_folds(&listing) {
+        let all = plural(weights.rows.len(), "usable image");
+        weights.which = format!("all {all}: there are folds and no parts");
+    }
+    if !args.no_files && !home.is_measured(&listing) {
+        terminal.say("the pictures were not opened: damaged ones are known after prep shrink or prep audit");
+    }
     warn(&weights, &listing, &options, terminal);
     let document = emit::json(&weights, &options, part.as_deref());
     if !global.dry_run {
-        let kept = document.clone();
-        home.rewrite(&listing, "weights", |_, _| {}, |sidecar| sidecar.weights = kept)?;
-        if let Some(path) = args.per_row.as_ref().filter(|path| path.as_os_str() != "-") {
+        if let Some(path) = to_file {
             let doing = "writing the sampler weights";
             let mut file = Atomic::create(doing, path)?;
             emit::per_row(&weights, &listing, &mut file).map_err(|e| Error::write(doing, path, e))?;
             file.commit(true)?;
         }
+        let kept = document.clone();
+        home.rewrite(&listing, "weights", |_, _| {}, |sidecar| sidecar.weights = kept)?;
     }
     let whole = match (global.json, args.emit) {
         (true, _) | (_, Some(Emit::Json)) => {
@@ -184,10 +203,7 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal) -> Result<u8> {
             *bytes = emit::csv(&weights)?;
             Ok(())
         })?,
-        (_, None) if args.per_row.as_ref().is_some_and(|path| path.as_os_str() == "-") => {
-            in_memory(|bytes| emit::per_row(&weights, &listing, bytes))?
-        }
-        (_, None) if terminal.is_quiet() => String::new(),
+        (_, None) if to_output => in_memory(|bytes| emit::per_row(&weights, &listing, bytes))?,
         (_, None) => text(&weights, &options, &home, args),
     };
     terminal.result(&whole)?;

@@ -1,5 +1,6 @@
 //! JPEG: what the walker saw, what the decoder said, and what both together mean.
 
+use super::baseline::{self, Layout};
 use super::complaint::{self, Pixels, judge};
 #[cfg(feature = "turbo")]
 use super::complaint::{Want, refused};
@@ -32,6 +33,8 @@ pub(super) struct Jpeg<'a> {
     walk: Walk,
     frame: walk::Frame,
     colour: Colour,
+    /// Where our own decoder may try.
+    baseline: Option<Layout>,
 }
 
 /// Reads the structure.
@@ -73,7 +76,8 @@ pub(super) fn open<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Found<'a>, Fa
     let mut header = Header::new(Format::Jpeg, (frame.width, frame.height), mode, frame.precision);
     header.orientation = orientation;
     header.jpeg = kind(&walk);
-    Ok(Found { header, notes, profile, body: Body::Jpeg(Jpeg { bytes, walk, frame, colour }) })
+    let baseline = Layout::of(bytes, &walk, colour);
+    Ok(Found { header, notes, profile, body: Body::Jpeg(Jpeg { bytes, walk, frame, colour, baseline }) })
 }
 
 /// Kinds that no decoder here reads.
@@ -123,7 +127,8 @@ fn coefficient_blocks(frame: &walk::Frame) -> u64 {
     frame.components.iter().map(|c| side(frame.width, c.h, h) * side(frame.height, c.v, v)).sum()
 }
 
-fn colour(walk: &Walk, frame: &walk::Frame) -> Colour {
+/// The colours of a file with this header.
+pub(super) fn colour(walk: &Walk, frame: &walk::Frame) -> Colour {
     let ids: Vec<u8> = frame.components.iter().map(|c| c.id).collect();
     match (frame.components.len(), walk.jfif, walk.adobe) {
         (1, ..) => Colour::Gray,
@@ -209,6 +214,11 @@ fn note_surroundings(bytes: &[u8], walk: &Walk, notes: &mut Vec<Note>) {
 }
 
 impl Jpeg<'_> {
+    /// The eighths that are worth decoding at, beside the whole.
+    pub fn fast_scales(&self) -> &'static [u8] {
+        if self.baseline.is_some() { &baseline::SCALES } else { &FAST_SCALES }
+    }
+
     /// The output, the decoder's strips, and the coefficients where the whole picture of them must be held.
     pub fn need_bytes(&self, scale: Scale) -> u64 {
         let scale = self.usable_scale(scale);
@@ -232,7 +242,10 @@ impl Jpeg<'_> {
         let mut notes = Vec::new();
         let stream = mend::mended(self.bytes, &self.walk, self.colour, &mut notes)
             .ok_or_else(|| Fault::new(Cause::Undecodable, "the JPEG has no scan"))?;
-        let pixels = self.decode(&stream, self.usable_scale(scale), codec)?;
+        let pixels = match self.decode_clean(scale, codec) {
+            Some(pixels) => pixels,
+            None => self.decode(&stream, self.usable_scale(scale), codec)?,
+        };
         let mut damage = match &pixels.complaint {
             None => None,
             Some(said) => judge(said, &pixels, &self.walk, &mut notes)?,
@@ -266,6 +279,12 @@ impl Jpeg<'_> {
         }
         let rgb = self.light(pixels, paint, &mut notes);
         Ok(Raw { rgb, notes, damage })
+    }
+
+    /// Our own decoder, which says nothing of a file but that it is clean.
+    fn decode_clean(&self, scale: Scale, codec: &mut Codec) -> Option<Pixels> {
+        let (layout, scan) = (self.baseline.as_ref()?, self.walk.scans.first()?);
+        codec.baseline.decode(self.bytes, layout, scan, scale)
     }
 
     #[cfg(feature = "turbo")]

@@ -5,8 +5,11 @@
 //! is a [`Note`]. Both come back, never a message on stderr.
 //!
 //! A JPEG goes through the structure walker (`walk`), which knows what is in the file, and then through libjpeg-turbo
-//! (`turbo`, or `zune` in the build without C), which knows whether the entropy-coded data hold together.
+//! (`turbo`, or `zune` in the build without C), which knows whether the entropy-coded data hold together. A baseline
+//! JPEG that is wanted at half its size or less is first tried by our own decoder (`baseline`), which takes clean files
+//! only.
 
+mod baseline;
 mod complaint;
 mod exif;
 mod flatten;
@@ -114,6 +117,7 @@ pub struct Finish {
 /// A worker's scratch, reused from image to image.
 #[derive(Default)]
 pub struct Codec {
+    baseline: baseline::Decoder,
     met: icc::Met,
 }
 
@@ -165,7 +169,7 @@ impl Opened<'_> {
     /// sides: what a resampling filter needs to work as on the whole picture.
     pub fn scale_for(&self, part: (u32, u32), to: (u32, u32), gap: f64) -> Scale {
         match &self.body {
-            Body::Jpeg(_) => Scale::smallest_for(&jpeg::FAST_SCALES, part, to, gap),
+            Body::Jpeg(jpeg) => Scale::smallest_for(jpeg.fast_scales(), part, to, gap),
             _ => Scale::FULL,
         }
     }

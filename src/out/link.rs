@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::{Atomic, place};
 use crate::error::{Error, Result};
@@ -14,8 +14,13 @@ pub enum Link {
     Hard,
     /// A relative symbolic link: no space, and it needs the source to stay where it is.
     Symbolic,
-    /// A copy.
+    /// A copy, with the time of its source.
     Copy,
+}
+
+/// What a symbolic link at `target` says to lead to `source`.
+pub fn symbolic(source: &Path, target: &Path) -> PathBuf {
+    place::relative(target.parent().unwrap_or(Path::new(".")), source)
 }
 
 /// Gives `source` the name `target` too. Folders above it are made; a target that is there is replaced.
@@ -32,15 +37,15 @@ pub fn link(how: Link, source: &Path, target: &Path) -> Result<()> {
         let mut from = File::open(source).map_err(|e| Error::read("copying an image", source, e))?;
         let mut file = Atomic::create("copying an image", target)?;
         io::copy(&mut from, &mut file).map_err(failed)?;
+        if let Ok(time) = from.metadata().and_then(|meta| meta.modified()) {
+            file.set_modified(time)?;
+        }
         return file.commit(false);
     }
     super::remove(doing, target)?;
     let outcome = match how {
         Link::Hard => fs::hard_link(source, target),
-        _ => {
-            let folder = target.parent().unwrap_or(Path::new("."));
-            std::os::unix::fs::symlink(place::relative(folder, source), target)
-        }
+        _ => std::os::unix::fs::symlink(symbolic(source, target), target),
     };
     outcome.map_err(|e| match e.kind() {
         io::ErrorKind::CrossesDevices

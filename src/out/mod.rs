@@ -10,7 +10,7 @@ pub mod place;
 pub mod plan;
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -42,6 +42,16 @@ impl Atomic {
         let temp = folder.join(format!("{TEMP_PREFIX}{}-{id}", std::process::id()));
         let file = open_new(&temp).map_err(|e| Error::write(doing, &temp, e))?;
         Ok(Self { file: Some(BufWriter::new(file)), temp, target: target.to_owned(), doing })
+    }
+
+    /// Gives the file this time of its last change; call it after the last write.
+    ///
+    /// # Errors
+    /// [`Error::Write`].
+    pub fn set_modified(&mut self, time: std::time::SystemTime) -> Result<()> {
+        let Some(buffered) = &mut self.file else { return Ok(()) };
+        let done = buffered.flush().and_then(|()| buffered.get_ref().set_modified(time));
+        done.map_err(|e| Error::write(self.doing, &self.target, e))
     }
 
     /// Gives the file its final name, after its bytes are on disk when `durable`.
@@ -101,6 +111,31 @@ pub fn write_whole(doing: &'static str, target: &Path, bytes: &[u8], durable: bo
     let mut file = Atomic::create(doing, target)?;
     file.write_all(bytes).map_err(|e| Error::write(doing, target, e))?;
     file.commit(durable)
+}
+
+/// Adds one line to a file of lines, made where it is missing, and waits for the disk. The file is locked meanwhile; a
+/// last line that a killed run left half is ended first, so that it spoils no other.
+///
+/// # Errors
+/// [`Error::Write`].
+#[allow(clippy::disallowed_methods, reason = "this is the door")]
+pub fn append_line(doing: &'static str, path: &Path, line: &str) -> Result<()> {
+    let attempt = || -> io::Result<()> {
+        let mut file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
+        file.lock()?;
+        let mut bytes = format!("{line}\n").into_bytes();
+        if file.metadata()?.len() > 0 {
+            let mut last = [0];
+            file.seek(io::SeekFrom::End(-1))?;
+            io::Read::read_exact(&mut file, &mut last)?;
+            if last != *b"\n" {
+                bytes.insert(0, b'\n');
+            }
+        }
+        file.write_all(&bytes)?;
+        file.sync_all()
+    };
+    attempt().map_err(|e| Error::write(doing, path, e))
 }
 
 /// Removes a file that prep itself wrote. Not being there is success.

@@ -48,7 +48,7 @@ pub fn check_apart(input: &Path, output: &Path) -> Result<()> {
 }
 
 /// The real path of something that may not exist yet: its nearest existing folder is resolved, the rest is kept.
-fn real_of_planned(path: &Path) -> PathBuf {
+pub fn real_of_planned(path: &Path) -> PathBuf {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let mut rest = Vec::new();
     let mut at = absolute.as_path();

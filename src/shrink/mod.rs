@@ -34,7 +34,7 @@ pub const IMAGES: &str = "images";
 /// The journal, in prep's corner of the workspace.
 const JOURNAL: &str = "shrink.journal";
 /// Changes when the same options give other bytes than before.
-const SCHEME: &str = "shrink-1";
+const SCHEME: &str = "shrink-2";
 
 /// The format of the copies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

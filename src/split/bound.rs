@@ -37,6 +37,67 @@ pub fn least_gap(cells: &[Cell], share: f64, n_parts: usize, every_part: bool) -
     sums.nearest(wanted, low, high).map_or(1.0, off)
 }
 
+/// Ways of giving groups to parts up to this are all looked at.
+const MOST_WAYS: u64 = 4096;
+
+/// What the held-out parts of a stratum can have at best together, since the parts sum up: the largest deviation and the
+/// mean of all. `alone` is [`least_gap`] of each part; `training` is not held out, and without it all shares are equal.
+///
+/// Lower bounds, each for itself.
+pub fn least_together(
+    cells: &[Cell],
+    shares: &[f64],
+    alone: &[f64],
+    training: Option<usize>,
+    every_part: bool,
+) -> (f64, f64) {
+    let k = shares.len();
+    let held: Vec<usize> = (0..k).filter(|s| training != Some(*s)).collect();
+    let largest = held.iter().map(|s| alone[*s]).fold(0.0, f64::max);
+    let mean = held.iter().map(|s| alone[*s]).sum::<f64>() / held.len().max(1) as f64;
+    let total: u64 = cells.iter().map(|c| u64::from(c.rows)).sum();
+    if total == 0 || held.len() < 2 {
+        return (largest, mean);
+    }
+    if (k as u64).checked_pow(cells.len() as u32).is_some_and(|ways| ways <= MOST_WAYS) {
+        let least = all_ways(cells, shares, &held, every_part);
+        return (largest.max(least.0), mean.max(least.1));
+    }
+    if training.is_some() {
+        return (largest, mean);
+    }
+    // All sizes are multiples of `unit`, so folds get `units / k` of them, and `left` folds one more.
+    let unit = cells.iter().fold(0, |unit, c| gcd(unit, u64::from(c.rows)));
+    let (step, left, k) = (unit as f64 / total as f64, (total / unit % k as u64) as f64, k as f64);
+    let uneven = if left > 0.0 { (left / k).max(1.0 - left / k) * step } else { 0.0 };
+    (largest.max(uneven), mean.max(2.0 * left * (k - left) / (k * k) * step))
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+/// The least largest and the least mean deviation over all ways.
+fn all_ways(cells: &[Cell], shares: &[f64], held: &[usize], every_part: bool) -> (f64, f64) {
+    let total: f64 = cells.iter().map(|c| f64::from(c.rows)).sum();
+    let mut best = (f64::MAX, f64::MAX);
+    let mut part = vec![0_usize; cells.len()];
+    loop {
+        let mut rows = vec![0_u32; shares.len()];
+        part.iter().zip(cells).for_each(|(part, cell)| rows[*part] += cell.rows);
+        if !every_part || rows.iter().all(|n| *n > 0) {
+            let off = |s: &usize| (f64::from(rows[*s]) / total - shares[*s]).abs();
+            best.0 = best.0.min(held.iter().map(off).fold(0.0, f64::max));
+            best.1 = best.1.min(held.iter().map(off).sum::<f64>() / held.len() as f64);
+        }
+        // The next way, as one counts.
+        let Some(at) = part.iter().position(|p| p + 1 < shares.len()) else { break };
+        part[at] += 1;
+        part[..at].fill(0);
+    }
+    if best.0 == f64::MAX { (0.0, 0.0) } else { best }
+}
+
 /// Which sums exist, a bit each.
 struct Sums {
     bits: Vec<u64>,
@@ -101,6 +162,32 @@ mod tests {
         assert!((least_gap(&cells(&[5, 5]), 0.2, 2, true) - 0.3).abs() < 1e-12);
         assert!((least_gap(&cells(&[7]), 0.2, 2, false) - 0.2).abs() < 1e-12);
         assert!((least_gap(&cells(&[1, 1, 1, 1]), 0.1, 3, true) - 0.15).abs() < 1e-12);
+    }
+
+    #[test]
+    fn folds_share_what_is_there() {
+        let thirds = [1.0 / 3.0; 3];
+        for n in [10_usize, 3 * 40 + 1, 3 * 40 + 2] {
+            let cells = cells(&vec![2; n]);
+            let alone = thirds.map(|share| least_gap(&cells, share, 3, true));
+            let (largest, mean) = least_together(&cells, &thirds, &alone, None, true);
+            // n = 3q + 1 gives one fold of q + 1, n = 3q + 2 two.
+            let q = (n / 3) as f64;
+            let sizes = if n % 3 == 1 { [q + 1.0, q, q] } else { [q + 1.0, q + 1.0, q] };
+            let off = sizes.map(|size| (size / n as f64 - 1.0 / 3.0).abs());
+            assert!((largest - off.into_iter().fold(0.0, f64::max)).abs() < 1e-12, "{n}: {largest}");
+            assert!((mean - off.iter().sum::<f64>() / 3.0).abs() < 1e-12, "{n}: {mean}");
+        }
+    }
+
+    #[test]
+    fn two_held_out_parts_cannot_have_the_same_group() {
+        // 1 of 10 is wanted in both, and there is one group of that size.
+        let (cells, shares) = (cells(&[1, 4, 5]), [0.8, 0.1, 0.1]);
+        let alone = shares.map(|share| least_gap(&cells, share, 3, true));
+        assert!(alone[1] < 1e-12 && alone[2] < 1e-12);
+        let (largest, mean) = least_together(&cells, &shares, &alone, Some(0), true);
+        assert!((largest - 0.3).abs() < 1e-12 && (mean - 0.15).abs() < 1e-12, "{largest} {mean}");
     }
 
     #[test]

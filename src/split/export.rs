@@ -1,23 +1,23 @@
 //! A split for programs that know no manifest: a table, lists, or a tree of class folders that `ImageFolder` reads.
 //!
 //! All of it lies in a folder of its own beside the input. What an earlier export put there and this one does not is
-//! removed; what prep did not put there stays.
+//! removed; what prep did not put there, or what was changed since, stays.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io::Write;
 use std::path::{Component, Path, PathBuf};
 
+use super::record::{Print, Record};
 use super::{Options, Outcome, Place};
 use crate::error::{Error, Result};
 use crate::names::{self, shown};
-use crate::out::link::{Link, link};
+use crate::out::link::{Link, link, symbolic};
 use crate::out::plan::plan;
-use crate::out::{self, Atomic, Claim, place};
+use crate::out::{self, Claim, place};
 use crate::source::{Kind, Listing, labels_of};
 use crate::table::csv_out;
 
-/// The names of what an export put into its folder, a line each.
+/// The record of what an export put into its folder.
 const FILES: &str = "split-files";
 
 /// What is exported.
@@ -31,92 +31,155 @@ pub enum Form {
     Tree(Link),
 }
 
-/// What an export came to.
-#[derive(Debug, Clone, Default)]
-pub struct Exported {
-    /// Files that were written or linked.
-    pub n: usize,
+/// An export that is ready to be written: nothing is in its way.
+#[derive(Debug)]
+pub struct Prepared<'a> {
+    listing: &'a Listing,
+    folder: PathBuf,
+    /// What is there from an earlier export.
+    before: Record,
+    /// What will be there.
+    after: Record,
+    texts: BTreeMap<String, Vec<u8>>,
+    tree: Vec<(usize, PathBuf)>,
+    link: Link,
     /// What a loader may get wrong.
     pub warnings: Vec<String>,
 }
 
-/// Writes the split into `folder`.
+/// Plans the export of the split into `folder` and looks at what lies there; writes nothing.
 ///
 /// # Errors
-/// A folder that is not ours, inside the input or not writable; classes that cannot be folders.
-pub fn export(
-    listing: &Listing,
+/// A folder that is not ours or inside the input; classes that cannot be folders; a file in the way that is not, or no
+/// longer, as prep exported it.
+pub fn prepare<'a>(
+    listing: &'a Listing,
     options: &Options,
     outcome: &Outcome<'_>,
     forms: &[Form],
     folder: &Path,
-) -> Result<Exported> {
+) -> Result<Prepared<'a>> {
     place::check_apart(&listing.root, folder)?;
-    let ours = folder.join(Claim::CORNER).join(FILES);
+    let ours = Prepared::record_of(folder);
+    if fs::metadata(folder).is_ok_and(|meta| !meta.is_dir()) {
+        return Err(Error::Outputs(format!(
+            "{} is no folder; choose another with --export-dir",
+            shown(folder)
+        )));
+    }
     if !ours.is_file() && fs::read_dir(folder).is_ok_and(|mut members| members.next().is_some()) {
         let why = "is not empty and was not made by prep split; choose another with --export-dir";
         return Err(Error::Outputs(format!("the folder {} {why}", shown(folder))));
     }
-    let export = Export { listing, options, outcome, folder };
-    let mut exported = Exported::default();
-    let mut tree: Option<(Vec<(usize, PathBuf)>, Link)> = None;
-    let mut texts: BTreeMap<String, Vec<u8>> = BTreeMap::new();
+    let export = Export { listing, options, outcome };
+    let mut prepared = Prepared {
+        listing,
+        folder: folder.to_owned(),
+        before: Record::read(&ours),
+        after: Record::default(),
+        texts: BTreeMap::new(),
+        tree: Vec::new(),
+        link: Link::Hard,
+        warnings: Vec::new(),
+    };
     for form in forms {
         match form {
-            Form::Csv => _ = texts.insert("split.csv".into(), export.csv()?),
-            Form::Lists => texts.extend(export.lists()),
-            Form::Tree(how) => tree = Some((export.tree(&mut exported.warnings)?, *how)),
+            Form::Csv => _ = prepared.texts.insert("split.csv".into(), export.csv()?),
+            Form::Lists => prepared.texts.extend(export.lists()),
+            Form::Tree(how) => {
+                (prepared.tree, prepared.link) = (export.tree(&mut prepared.warnings)?, *how);
+            }
         }
     }
-    let claim = Claim::take(folder)?;
-    claim.sweep();
-    let links = tree.as_ref().map(|(files, _)| files.as_slice()).unwrap_or_default();
-    let names = texts.keys().cloned().chain(links.iter().map(|(_, path)| names::encode(path)));
-    export.replace(&ours, &names.collect())?;
-    for (name, bytes) in &texts {
-        out::write_whole("exporting the split", &folder.join(name), bytes, false)?;
+    prepared.note()?;
+    prepared.check()?;
+    Ok(prepared)
+}
+
+impl Prepared<'_> {
+    fn record_of(folder: &Path) -> PathBuf {
+        folder.join(Claim::CORNER).join(FILES)
     }
-    if let Some((files, how)) = &tree {
-        for (entry, path) in files {
-            link(*how, &listing.entries[*entry].file, &folder.join(path))?;
+
+    /// Where it will be.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Notes how each file will be known again.
+    fn note(&mut self) -> Result<()> {
+        for (name, bytes) in &self.texts {
+            let hash = blake3::hash(bytes).to_hex().to_string();
+            self.after.add(names::encode(Path::new(name)), Print::Text(hash));
+        }
+        let root = &self.listing.root;
+        let seen_root = place::relative(&self.folder, root);
+        for (entry, path) in &self.tree {
+            let source = &self.listing.entries[*entry].file;
+            let print = match self.link {
+                Link::Symbolic => Print::Symbolic(symbolic(source, &self.folder.join(path))),
+                Link::Hard | Link::Copy => {
+                    let seen = source.strip_prefix(root).map(|below| seen_root.join(below));
+                    Print::of_image(source, seen.unwrap_or_else(|_| place::relative(&self.folder, source)))?
+                }
+            };
+            self.after.add(names::encode(path), print);
+        }
+        Ok(())
+    }
+
+    /// Refuses to touch what is not as prep exported it.
+    fn check(&self) -> Result<()> {
+        let all = self.before.with(&self.after);
+        let corner = PathBuf::from(Claim::CORNER).join(FILES);
+        let paths: Vec<PathBuf> = all.names().map(names::decode).chain([corner]).collect();
+        place::check_no_links(&self.folder, paths.iter().map(PathBuf::as_path))?;
+        match all.first_other(&self.folder) {
+            None => Ok(()),
+            Some(path) => Err(Error::Outputs(format!(
+                "{} is not as prep split exported it: move it elsewhere, or choose another folder with --export-dir",
+                shown(&path)
+            ))),
         }
     }
-    exported.n = texts.len() + links.len();
-    out::sync_batch(folder)?;
-    Ok(exported)
+
+    /// Writes it. What an earlier export put there and this one does not is removed.
+    ///
+    /// # Errors
+    /// [`Error::Write`]; links that the file system does not have.
+    pub fn write(&self) -> Result<()> {
+        let doing = "exporting the split";
+        let claim = Claim::take(&self.folder)?;
+        claim.sweep();
+        for name in self.before.names().filter(|name| !self.after.has(name)) {
+            let path = names::decode(name);
+            out::remove(doing, &self.folder.join(&path))?;
+            for above in path.ancestors().skip(1).filter(|p| !p.as_os_str().is_empty()) {
+                // Only empty folders go.
+                let _ = fs::remove_dir(self.folder.join(above));
+            }
+        }
+        // Before they are there, so that a kill leaves nothing that the next run does not know.
+        let record = Self::record_of(&self.folder);
+        self.before.with(&self.after).write(doing, &record)?;
+        for (name, bytes) in &self.texts {
+            out::write_whole(doing, &self.folder.join(name), bytes, false)?;
+        }
+        for (entry, path) in &self.tree {
+            link(self.link, &self.listing.entries[*entry].file, &self.folder.join(path))?;
+        }
+        out::sync_batch(&self.folder)?;
+        self.after.write(doing, &record)
+    }
 }
 
 struct Export<'a> {
     listing: &'a Listing,
     options: &'a Options,
     outcome: &'a Outcome<'a>,
-    folder: &'a Path,
 }
 
 impl Export<'_> {
-    /// Removes what an earlier export put here and this one will not, and notes what will be here, before it is.
-    fn replace(&self, ours: &Path, names: &BTreeSet<String>) -> Result<()> {
-        let doing = "exporting the split";
-        let before = fs::read_to_string(ours).unwrap_or_default();
-        let before: BTreeSet<String> = before.lines().map(str::to_owned).collect();
-        for name in before.difference(names) {
-            let path = names::decode(name);
-            // The record lies on the user's disk: what it names must be below the folder all the same.
-            if path.components().all(|part| matches!(part, Component::Normal(_))) {
-                out::remove(doing, &self.folder.join(&path))?;
-                for above in path.ancestors().skip(1).filter(|p| !p.as_os_str().is_empty()) {
-                    // Only empty folders go.
-                    let _ = fs::remove_dir(self.folder.join(above));
-                }
-            }
-        }
-        let mut file = Atomic::create(doing, ours)?;
-        for name in before.union(names) {
-            writeln!(file, "{name}").map_err(|e| Error::write(doing, ours, e))?;
-        }
-        file.commit(true)
-    }
-
     fn placed(&self) -> impl Iterator<Item = (usize, Place)> + '_ {
         self.outcome.places.iter().copied().enumerate().filter(|(_, place)| *place != Place::default())
     }

@@ -13,6 +13,7 @@ pub mod groups;
 pub mod lot;
 pub mod options;
 mod outcome;
+mod record;
 pub mod report;
 pub mod search;
 pub mod solve;
@@ -108,6 +109,8 @@ struct Round {
     /// The reachable deviations, see [`solve::bounds`].
     bounds: Vec<f64>,
     group_of: Vec<u32>,
+    /// The place of each row in the order of times, where time decides.
+    times: Vec<usize>,
     /// The job's number of each group of this round.
     groups: Vec<u32>,
 }
@@ -122,7 +125,7 @@ impl<'a> Job<'a> {
         if options.parts.len() > 1 {
             let aims = self.aims(options.parts.iter().map(|p| p.share).collect(), Some(options.training()));
             let round = self.round(rest, aims, earlier, |place| place.part)?;
-            let part = self.assign(&round, earlier.keep)?;
+            let part = self.assign(&round, earlier.keep);
             self.settle(&mut outcome, &round, &part, &names, earlier)?;
             let training = options.training() as u8;
             rest = round
@@ -138,7 +141,7 @@ impl<'a> Job<'a> {
             let rest = self.to_validate(rest, &aims, &mut outcome);
             let round =
                 self.round(rest, aims, earlier, |place| place.fold.filter(|fold| usize::from(*fold) < k))?;
-            let part = self.assign(&round, earlier.keep)?;
+            let part = self.assign(&round, earlier.keep);
             let names: Vec<String> = (0..k).map(|fold| format!("fold {fold}")).collect();
             self.settle(&mut outcome, &round, &part, &names, earlier)?;
         }
@@ -160,8 +163,9 @@ impl<'a> Job<'a> {
             return rows;
         }
         outcome.warnings.push(format!(
-            "{}: one group, so it is in no fold (column `fold` is empty) and always trained on",
-            outcome::listed(&classes)
+            "{}: one {}, so it is in no fold (column `fold` is empty) and always trained on",
+            outcome::listed(&classes),
+            outcome::one(outcome)
         ));
         rows.into_iter().filter(|row| !alone[self.groups.of[*row as usize] as usize]).collect()
     }
@@ -203,7 +207,13 @@ impl<'a> Job<'a> {
         let places = groups.iter().map(|g| lots[*g as usize]).collect();
         let before = self.before(&rows, &group_of, groups.len(), earlier, before)?;
         let bounds = solve::bounds(&sparse, &aims);
-        Ok(Round { rows, sparse, aims, places, before, bounds, group_of, groups })
+        let times = match &self.options.method {
+            Method::Time(column) => {
+                time::of_rows(self.listing, column, rows.iter().map(|row| self.rows[*row as usize]))?
+            }
+            _ => Vec::new(),
+        };
+        Ok(Round { rows, sparse, aims, places, before, bounds, group_of, times, groups })
     }
 
     /// The part that each group had; of a group whose rows had several, the first by path, and with `keep` an error.
@@ -247,7 +257,7 @@ impl<'a> Job<'a> {
     }
 
     /// The part of each group.
-    fn assign(&self, round: &Round, keep: bool) -> Result<Vec<u8>> {
+    fn assign(&self, round: &Round, keep: bool) -> Vec<u8> {
         let problem = solve::Problem {
             sparse: &round.sparse,
             aims: &round.aims,
@@ -257,20 +267,21 @@ impl<'a> Job<'a> {
         };
         let kept = |g: usize| round.before.get(g).copied().flatten().filter(|_| keep);
         match &self.options.method {
-            Method::Balanced => Ok(solve::balanced(&problem, &self.lot, &round.bounds)),
+            Method::Balanced => solve::balanced(&problem, &self.lot, &round.bounds),
             Method::Hash => {
                 let by_lot = |(g, place): (usize, &u64)| {
                     kept(g).unwrap_or_else(|| search::part_at(*place, &round.aims.shares) as u8)
                 };
-                Ok(round.places.iter().enumerate().map(by_lot).collect())
+                round.places.iter().enumerate().map(by_lot).collect()
             }
-            Method::Time(column) => {
-                let times = time::of_groups(self.listing, column, self, round)?;
+            Method::Time(_) => {
+                let times = time::of_groups(&round.times, &round.group_of, round.groups.len());
                 let every = round.sparse.n_strata() as u32 - 1;
                 let rows: Vec<u32> = (0..round.sparse.n_groups())
                     .map(|g| round.sparse.of(g).iter().filter(|c| c.stratum == every).map(|c| c.rows).sum())
                     .collect();
-                Ok(solve::in_time(&rows, &times, &round.aims.shares))
+                let parts = solve::in_time(&rows, &times, &round.aims.shares);
+                parts.into_iter().enumerate().map(|(g, part)| kept(g).unwrap_or(part)).collect()
             }
         }
     }

@@ -160,17 +160,66 @@ impl Pattern {
     }
 }
 
+/// What `--ratio` means.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ratio {
+    /// The parts, with the part for training first.
+    pub parts: Vec<Part>,
+    /// Where the shares were not whole as written: a sentence with what they became.
+    pub said: Option<String>,
+}
+
 /// Reads `train=0.8,val=0.2`, `80,10,10`, `val=20%` (the rest is `train`).
 ///
 /// # Errors
 /// [`Error::Usage`] for names and shares that cannot be meant.
-pub fn parse_ratio(text: &str) -> Result<Vec<Part>> {
+pub fn parse_ratio(text: &str) -> Result<Ratio> {
     let wrong = |why: String| {
         Error::Usage(format!("--ratio {}: {why}, as in train=0.8,val=0.1,test=0.1", shown(text)))
     };
+    let (mut parts, percents) = parse_parts(text, &wrong)?;
+    if parts.is_empty() {
+        return Err(wrong("no part is named".into()));
+    }
+    if parts.len() > MOST_PARTS {
+        return Err(wrong(format!("at most {MOST_PARTS} parts")));
+    }
+    let sum: f64 = parts.iter().map(|p| p.share).sum();
+    let whole = (sum - 1.0).abs() < 1e-6 || !percents && (sum - 100.0).abs() < 1e-6;
+    let trained = parts.iter().any(|p| matches!(p.name.to_lowercase().as_str(), "train" | "training"));
+    if sum < 1.0 - 1e-9 && !trained {
+        parts.insert(0, Part { name: "train".into(), share: 1.0 - sum });
+    } else {
+        parts.iter_mut().for_each(|p| p.share /= sum);
+    }
+    if parts.len() < 2 {
+        return Err(wrong("a split has two parts or more".into()));
+    }
+    let training = training_of(&parts);
+    let first = parts.remove(training);
+    parts.insert(0, first);
+    let said = (!whole).then(|| {
+        let became: Vec<String> =
+            parts.iter().map(|p| format!("{} {}%", shown(&p.name), short(p.share * 100.0))).collect();
+        format!("--ratio {}: that is {}", shown(text), became.join(", "))
+    });
+    Ok(Ratio { parts, said })
+}
+
+/// Two digits after the point, without zeros at the end.
+fn short(percent: f64) -> String {
+    format!("{percent:.2}").trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// The parts as written, and whether in percent.
+fn parse_parts(text: &str, wrong: &dyn Fn(String) -> Error) -> Result<(Vec<Part>, bool)> {
     let items: Vec<&str> = text.split(',').map(str::trim).filter(|i| !i.is_empty()).collect();
     let usual: &[&str] = if items.len() == 2 { &["train", "val"] } else { &["train", "val", "test"] };
     let mut parts: Vec<Part> = Vec::new();
+    let percents = items.iter().filter(|item| item.ends_with('%')).count();
+    if percents > 0 && percents < items.len() {
+        return Err(wrong("some shares are in percent and some are not: write all in one way".into()));
+    }
     for (at, item) in items.iter().enumerate() {
         let (name, number) = match item.split_once('=') {
             Some((name, number)) => (name.trim(), number.trim()),
@@ -189,31 +238,16 @@ pub fn parse_ratio(text: &str) -> Result<Vec<Part>> {
         {
             return Err(wrong(format!("`{}` cannot name a part", shown(name))));
         }
-        if parts.iter().any(|p| p.name == name) {
-            return Err(wrong(format!("`{}` comes twice", shown(name))));
+        match parts.iter().find(|p| p.name.to_lowercase() == name.to_lowercase()) {
+            Some(other) if other.name == name => return Err(wrong(format!("`{}` comes twice", shown(name)))),
+            Some(other) => {
+                let (one, two) = (shown(&other.name), shown(name));
+                return Err(wrong(format!("`{one}` and `{two}` differ in case alone")));
+            }
+            None => parts.push(Part { name: name.to_owned(), share }),
         }
-        parts.push(Part { name: name.to_owned(), share });
     }
-    if parts.is_empty() {
-        return Err(wrong("no part is named".into()));
-    }
-    if parts.len() > MOST_PARTS {
-        return Err(wrong(format!("at most {MOST_PARTS} parts")));
-    }
-    let sum: f64 = parts.iter().map(|p| p.share).sum();
-    let trained = parts.iter().any(|p| matches!(p.name.to_lowercase().as_str(), "train" | "training"));
-    if sum < 1.0 - 1e-9 && !trained {
-        parts.insert(0, Part { name: "train".into(), share: 1.0 - sum });
-    } else {
-        parts.iter_mut().for_each(|p| p.share /= sum);
-    }
-    if parts.len() < 2 {
-        return Err(wrong("a split has two parts or more".into()));
-    }
-    let training = training_of(&parts);
-    let first = parts.remove(training);
-    parts.insert(0, first);
-    Ok(parts)
+    Ok((parts, percents > 0))
 }
 
 /// Reads `plant_id,parent,regex:(?<row>r\d+)`. Commas inside brackets belong to the pattern.
@@ -257,7 +291,12 @@ mod tests {
     use super::*;
 
     fn ratio(text: &str) -> Vec<(String, f64)> {
-        parse_ratio(text).unwrap().into_iter().map(|p| (p.name, (p.share * 1e6).round() / 1e6)).collect()
+        parse_ratio(text)
+            .unwrap()
+            .parts
+            .into_iter()
+            .map(|p| (p.name, (p.share * 1e6).round() / 1e6))
+            .collect()
     }
 
     #[test]
@@ -285,9 +324,23 @@ mod tests {
             "a=1,a=1",
             "a/b=1,c=1",
             "a=nan,b=1",
+            "train=80%,val=0.2",
+            "train=8,val=1,Val=1",
         ] {
             assert!(parse_ratio(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn shares_that_are_no_whole_are_told() {
+        for text in ["0.8,0.2", "80,20", "80%,20%", "0.7,0.2,0.1"] {
+            assert_eq!(parse_ratio(text).unwrap().said, None, "{text}");
+        }
+        let said = |text| parse_ratio(text).unwrap().said.unwrap();
+        assert_eq!(said("70%,20%,20%"), "--ratio 70%,20%,20%: that is train 63.64%, val 18.18%, test 18.18%");
+        assert_eq!(said("8,1,1"), "--ratio 8,1,1: that is train 80%, val 10%, test 10%");
+        assert_eq!(said("test=0.1"), "--ratio test=0.1: that is train 90%, test 10%");
+        assert_eq!(said("train=0.5,val=0.2"), "--ratio train=0.5,val=0.2: that is train 71.43%, val 28.57%");
     }
 
     #[test]

@@ -4,10 +4,10 @@ use super::check::first_leak;
 use super::eligible::LeftOut;
 use super::groups::{Groups, Keys, NONE, looks_like_groups};
 use super::options::{Method, Part};
-use super::report::{Line, lines};
-use super::{Earlier, Job, Round};
+use super::report::{Line, Reasons, lines};
+use super::{Earlier, Job, Round, time};
 use crate::error::{Error, Result};
-use crate::names::shown;
+use crate::names::{plural, shown};
 use crate::source::Trouble;
 
 /// Where an entry is.
@@ -139,8 +139,13 @@ impl<'a> Outcome<'a> {
         self.variants(job);
         for (name, keys, without) in &self.sources {
             if *without > 0 && name != "equal files" {
-                self.said
-                    .push(format!("{without} images have no `{}`: each is a group of its own", shown(name)));
+                let rest = if *without == 1 { "has no" } else { "have no" };
+                let name = shown(name);
+                self.said.push(format!(
+                    "{} {rest} `{name}`: {} a group of its own",
+                    plural(*without, "image"),
+                    if *without == 1 { "it is" } else { "each is" }
+                ));
             }
             if *keys == 0 && name != "equal files" {
                 let why = "no image has one: is the pattern or column right?";
@@ -233,8 +238,18 @@ impl Job<'_> {
             let so_far = outcome.moved.unwrap_or_default();
             outcome.moved = Some((so_far.0 + moved, so_far.1 + all));
         }
+        let part_of: Vec<u8> = round.group_of.iter().map(|group| part[*group as usize]).collect();
+        let why = if earlier.keep { "images stay where they were" } else { "groups are whole" };
+        outcome.warnings.extend(time::overlaps(&round.times, &part_of, names, why));
         let bounds = &round.bounds;
-        let mut all = lines(&round.sparse, &round.aims, part, bounds, &self.strata.names);
+        let decided = match &self.options.method {
+            Method::Hash => Some("each lies where its hash says"),
+            Method::Time(_) => Some("time decides"),
+            Method::Balanced => earlier.keep.then_some("images stay where they were"),
+        };
+        let growing = round.before.iter().any(Option::is_some);
+        let reasons = Reasons { one: one(outcome), decided, n_classes: self.strata.n_classes, growing };
+        let mut all = lines(&round.sparse, &round.aims, part, bounds, &self.strata.names, reasons);
         let Some(mut size) = all.pop() else { return Err(Error::Internal("a split without a size".into())) };
         size.name = "all".into();
         self.possible(outcome, round, &all, &size, names, earlier)?;
@@ -245,7 +260,7 @@ impl Job<'_> {
         let cells = (all.len() * n_held).max(1) as f64;
         let gaps =
             (0..all.len()).flat_map(held).map(|(c, s)| (all[c].parts[s].share - round.aims.shares[s]).abs());
-        let best = (0..all.len()).flat_map(held).map(|(c, s)| bounds[c * names.len() + s]);
+        let best = all.iter().map(|line| line.mean_bound * n_held as f64);
         let parts = names
             .iter()
             .zip(&round.aims.shares)
@@ -273,6 +288,9 @@ impl Job<'_> {
         earlier: &Earlier,
     ) -> Result<()> {
         let aims = &round.aims;
+        self.not_empty(outcome, round, size, names)?;
+        let by_lot = self.options.method == Method::Balanced && !earlier.keep;
+        let mut untrained = Vec::new();
         let mut alone = Vec::new();
         let (mut missing, mut unasked) = (Vec::new(), Vec::new());
         for (at, line) in lines.iter().enumerate().filter(|(_, line)| line.rows > 0) {
@@ -284,24 +302,43 @@ impl Job<'_> {
                 continue;
             }
             let name = format!("`{}`", shown(&line.name));
+            if by_lot && at < self.strata.n_classes && aims.training.is_some_and(|t| line.parts[t].rows == 0)
+            {
+                untrained.push(name);
+                continue;
+            }
             let trained = aims.training.is_none_or(|t| line.parts[t].rows > 0);
             if line.groups == 1 && trained && aims.required[at] {
                 alone.push(name);
             } else {
                 let wanted = aims.required[at] && !earlier.keep;
                 let list = if wanted { &mut missing } else { &mut unasked };
-                list.push(format!("{name} ({} groups) is not in {}", line.groups, absent.join(" and ")));
+                let n = plural(line.groups as usize, one(outcome));
+                list.push(format!("{name} ({n}) is not in {}", absent.join(" and ")));
             }
         }
         if !alone.is_empty() {
             let all = listed(&alone);
+            let one = one(outcome);
             outcome.warnings.push(match aims.training {
                 Some(t) => format!(
-                    "{all}: one group, so all of it is in {}; there is nothing to validate on",
+                    "{all}: one {one}, so all of it is in {}; there is nothing to validate on",
                     names[t]
                 ),
-                None => format!("{all}: one group, so one fold has all of it and the others none"),
+                None => format!("{all}: one {one}, so one fold has all of it and the others none"),
             });
+        }
+        if let (Some(t), false) = (aims.training, untrained.is_empty()) {
+            let all = format!("{}: no image of it is in {}", listed(&untrained), shown(&names[t]));
+            if !self.options.allow_missing {
+                let advice = if aims.required.contains(&true) {
+                    "other groups may avoid it, --allow-missing accepts it"
+                } else {
+                    "--stratify avoids it, --allow-missing accepts it"
+                };
+                return Err(Error::Usage(format!("{all}, so it cannot be learnt; {advice}")));
+            }
+            outcome.warnings.push(all);
         }
         if !missing.is_empty() {
             let all = listed(&missing);
@@ -316,13 +353,15 @@ impl Job<'_> {
             outcome.warnings.push(listed(&unasked));
         }
         if size.gap > size.bound.max(0.005) + 0.02 || size.gap > 0.1 {
-            let whose = if outcome.has_groups() {
-                "the groups are whole and hold many images each"
-            } else {
-                "of the classes"
+            let why = match (&self.options.method, earlier.keep) {
+                (_, true) => "images stay where they were",
+                (Method::Hash, _) => "each group lies where its hash says",
+                _ if outcome.has_groups() => "the groups are whole and hold many images each",
+                _ if size.rows < 100 => "there are few images",
+                _ => "the classes have their shares first",
             };
             outcome.warnings.push(format!(
-                "the parts are up to {:.1} points of all images off their shares: {whose}",
+                "a part has up to {:.1} points more or less of all images than its share: {why}",
                 size.gap * 100.0
             ));
         }
@@ -330,11 +369,48 @@ impl Job<'_> {
     }
 }
 
+impl Job<'_> {
+    /// A part without an image is hardly meant.
+    fn not_empty(
+        &self,
+        outcome: &mut Outcome<'_>,
+        round: &Round,
+        size: &Line,
+        names: &[String],
+    ) -> Result<()> {
+        let empty: Vec<String> = (0..names.len())
+            .filter(|s| size.parts[*s].rows == 0)
+            .map(|s| format!("`{}`", shown(&names[s])))
+            .collect();
+        if empty.is_empty() {
+            return Ok(());
+        }
+        let there = plural(size.groups as usize, one(outcome));
+        let all = format!(
+            "no image is in {}: there {} {there} for {} parts",
+            listed(&empty),
+            if size.groups == 1 { "is" } else { "are" },
+            round.aims.n_parts()
+        );
+        if !self.options.allow_missing {
+            let advice = "--allow-missing accepts that; fewer parts or folds, larger shares or smaller groups may avoid it";
+            return Err(Error::Usage(format!("{all}; {advice}")));
+        }
+        outcome.warnings.push(all);
+        Ok(())
+    }
+}
+
+/// What cannot be torn.
+pub(super) fn one(outcome: &Outcome<'_>) -> &'static str {
+    if outcome.has_groups() { "group" } else { "image" }
+}
+
 /// "a, b, c and 12 others".
 pub(super) fn listed(names: &[String]) -> String {
     const MOST: usize = 6;
     match names.len() {
-        n if n > MOST + 1 => format!("{} and {} others", names[..MOST].join(", "), n - MOST),
+        n if n > MOST => format!("{} and {} others", names[..MOST].join(", "), n - MOST),
         _ => names.join(", "),
     }
 }

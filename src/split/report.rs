@@ -1,7 +1,9 @@
 //! What came out of a split, class by class: counts, shares, what was wanted and reachable, and why it is not nearer.
 
+use super::bound::least_together;
 use super::sparse::{Cell, Sparse};
 use super::tally::{Aims, Tally};
+use crate::names::thousands;
 
 /// A class (or another stratum) in the parts.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,8 +18,10 @@ pub struct Line {
     pub parts: Vec<Share>,
     /// The largest deviation of a held-out part from the wanted share, 0 to 1.
     pub gap: f64,
-    /// The deviation that whole groups of this class alone would allow there.
+    /// What it would be at best for this class alone, with whole groups.
     pub bound: f64,
+    /// The mean deviation of held-out parts at best.
+    pub mean_bound: f64,
     /// Why it is not nearer; empty where it is near.
     pub why: String,
 }
@@ -38,8 +42,28 @@ pub struct Share {
 /// A gap below this is not worth a reason.
 const SMALL_GAP: f64 = 0.005;
 
+/// What the reasons are told with.
+#[derive(Debug, Clone, Copy)]
+pub struct Reasons {
+    /// What is not torn: image or group.
+    pub one: &'static str,
+    /// Nobody sought even shares: why.
+    pub decided: Option<&'static str>,
+    /// The first so many strata are classes.
+    pub n_classes: usize,
+    /// Groups had parts before.
+    pub growing: bool,
+}
+
 /// The lines of all strata; the last is every row.
-pub fn lines(sparse: &Sparse, aims: &Aims, part: &[u8], bounds: &[f64], names: &[String]) -> Vec<Line> {
+pub fn lines(
+    sparse: &Sparse,
+    aims: &Aims,
+    part: &[u8],
+    bounds: &[f64],
+    names: &[String],
+    reasons: Reasons,
+) -> Vec<Line> {
     let tally = Tally::new(sparse, aims, part.to_vec());
     let (starts, cells) = sparse.by_stratum();
     let n_parts = aims.n_parts();
@@ -59,10 +83,14 @@ pub fn lines(sparse: &Sparse, aims: &Aims, part: &[u8], bounds: &[f64], names: &
             let held = (0..n_parts).filter(|s| aims.training != Some(*s));
             let worst =
                 held.max_by(|a, b| tally.gap(c, *a).abs().total_cmp(&tally.gap(c, *b).abs())).unwrap_or(0);
-            let (gap, bound) = (tally.gap(c, worst).abs(), bounds[c * n_parts + worst]);
+            let gap = tally.gap(c, worst).abs();
+            let alone = &bounds[c * n_parts..(c + 1) * n_parts];
+            let every = aims.required[c] && cells.len() >= n_parts;
+            let (bound, mean_bound) = least_together(cells, &aims.shares, alone, aims.training, every);
             let name = names.get(c).cloned().unwrap_or_default();
             let why = if aims.weights[c] > 0.0 {
-                why(cells, sparse.rows[c], gap, bound, aims)
+                let all_trained = aims.training.is_some_and(|t| tally.rows(c, t) == sparse.rows[c]);
+                why(sparse, aims, (c, cells), (gap, bound), all_trained, reasons)
             } else {
                 String::new()
             };
@@ -73,32 +101,66 @@ pub fn lines(sparse: &Sparse, aims: &Aims, part: &[u8], bounds: &[f64], names: &
                 parts: (0..n_parts).map(share).collect(),
                 gap,
                 bound,
+                mean_bound,
                 why,
             }
         })
         .collect()
 }
 
-fn why(cells: &[Cell], rows: u32, gap: f64, bound: f64, aims: &Aims) -> String {
+fn why(
+    sparse: &Sparse,
+    aims: &Aims,
+    (stratum, cells): (usize, &[Cell]),
+    (gap, bound): (f64, f64),
+    all_trained: bool,
+    reasons: Reasons,
+) -> String {
+    let rows = sparse.rows[stratum];
     if gap < SMALL_GAP || rows == 0 {
         return String::new();
     }
+    let one = reasons.one;
     let largest = cells.iter().map(|c| c.rows).max().unwrap_or(0);
     let percent = 100.0 * f64::from(largest) / f64::from(rows);
-    if cells.len() == 1 && aims.training.is_some() {
-        return "one group: all in training".into();
+    if cells.len() == 1 && all_trained {
+        return format!("one {one}: all in training");
     }
     if cells.len() < aims.n_parts() {
-        return format!("{} groups for {} parts", cells.len(), aims.n_parts());
+        let s = if cells.len() == 1 { "" } else { "s" };
+        return format!("{} {one}{s} for {} parts", cells.len(), aims.n_parts());
     }
     if gap <= bound * 1.05 + 1e-9 {
         return if largest == 1 {
-            format!("{rows} images cannot be cut finer")
+            format!("{} images cannot be cut finer", thousands(rows))
         } else {
             format!("whole groups allow no less; the largest has {percent:.0}% of it")
         };
     }
-    "its groups hold other classes too".into()
+    if let Some(decided) = reasons.decided {
+        return decided.into();
+    }
+    // Other strata that pull at the same groups.
+    let last = sparse.n_strata() - 1;
+    let others = || {
+        let of = |cell: &Cell| sparse.of(cell.stratum as usize).iter().map(|c| c.stratum as usize);
+        cells
+            .iter()
+            .flat_map(of)
+            .filter(|other| *other != stratum && *other != last && aims.weights[*other] > 0.0)
+    };
+    let is_class = |s: usize| s < reasons.n_classes;
+    if is_class(stratum) && others().any(is_class) {
+        return match one {
+            "image" => "its images have other classes too".into(),
+            _ => "its groups hold other classes too".into(),
+        };
+    }
+    if others().next().is_some() {
+        return "other columns count too".into();
+    }
+    if reasons.growing { "few move after an earlier split" } else { "the sizes of the parts count too" }
+        .into()
 }
 
 #[cfg(test)]
@@ -117,8 +179,9 @@ mod tests {
             weights: vec![1.0; 2],
             required: vec![true, false],
         };
+        let reasons = Reasons { one: "group", decided: None, n_classes: 1, growing: false };
         let part: Vec<u8> = (0..11).map(|g| u8::from(g > 0)).collect();
-        let lines = lines(&sparse, &aims, &part, &[0.0; 4], &["x".into()]);
+        let lines = lines(&sparse, &aims, &part, &[0.0; 4], &["x".into()], reasons);
         assert!((lines[0].parts[0].effective - 1.0).abs() < 1e-9);
         assert!((lines[0].parts[1].effective - 10.0).abs() < 1e-9);
         assert_eq!(lines[0].gap, 0.0);

@@ -1,28 +1,59 @@
 //! The times of groups, for a split that follows them.
 
 use super::groups::{Column, no_column};
-use super::{Job, Round};
 use crate::error::{Error, Result};
-use crate::names::shown;
+use crate::names::{plural, shown};
 use crate::source::Listing;
 
-/// For each group of the round the rank of its latest time.
+/// The time of each of these rows (places in the listing) as its place in the order of times; equal times have one place.
 ///
 /// Numbers are ordered as numbers, everything else as text, which is right for ISO dates.
 ///
 /// # Errors
-/// Dates that text does not order, such as 31.12.2024.
-pub(super) fn of_groups(listing: &Listing, name: &str, job: &Job<'_>, round: &Round) -> Result<Vec<usize>> {
+/// A column that is not there; dates that text does not order, such as 31.12.2024.
+pub(super) fn of_rows(listing: &Listing, name: &str, rows: impl Iterator<Item = u32>) -> Result<Vec<usize>> {
     let column = Column::find(listing, name).ok_or_else(|| no_column("--time", name, listing))?;
-    let texts: Vec<&str> =
-        round.rows.iter().map(|row| column.cell(listing, job.rows[*row as usize] as usize).trim()).collect();
-    let ranks = ranks(name, &texts)?;
-    let mut latest = vec![0; round.groups.len()];
-    for (rank, group) in ranks.iter().zip(&round.group_of) {
+    let texts: Vec<&str> = rows.map(|row| column.cell(listing, row as usize).trim()).collect();
+    ranks(name, &texts)
+}
+
+/// The latest time of each group.
+pub(super) fn of_groups(times: &[usize], group_of: &[u32], n_groups: usize) -> Vec<usize> {
+    let mut latest = vec![0; n_groups];
+    for (time, group) in times.iter().zip(group_of) {
         let at: &mut usize = &mut latest[*group as usize];
-        *at = (*at).max(*rank);
+        *at = (*at).max(*time);
     }
-    Ok(latest)
+    latest
+}
+
+/// Where the parts do not follow each other in time: a sentence for each part with rows that are not before the first of
+/// the parts after it. `part_of` is the part of each row.
+pub(super) fn overlaps(times: &[usize], part_of: &[u8], names: &[String], why: &str) -> Vec<String> {
+    let mut first: Vec<Option<usize>> = vec![None; names.len()];
+    for (time, part) in times.iter().zip(part_of) {
+        let at = &mut first[usize::from(*part)];
+        *at = Some(at.map_or(*time, |before| before.min(*time)));
+    }
+    let mut said = Vec::new();
+    for part in 0..names.len() {
+        let after = (part + 1..names.len()).filter_map(|s| Some((first[s]?, s))).min();
+        let Some((begins, next)) = after else { continue };
+        let of =
+            || times.iter().zip(part_of).filter(|(_, p)| usize::from(**p) == part).map(|(time, _)| *time);
+        let later = of().filter(|time| *time > begins).count();
+        let same = of().filter(|time| *time == begins).count();
+        let (part, next) = (shown(&names[part]), shown(&names[next]));
+        if later > 0 {
+            let (images, are) = (plural(later, "image"), if later == 1 { "is" } else { "are" });
+            said.push(format!("{images} of {part} {are} later than the first of {next}, because {why}"));
+        }
+        if same > 0 {
+            let (images, have) = (plural(same, "image"), if same == 1 { "has" } else { "have" });
+            said.push(format!("{images} of {part} {have} the same time as the first of {next}"));
+        }
+    }
+    said
 }
 
 /// The place of each text in the order of times; equal times have one place.
@@ -63,6 +94,20 @@ fn is_iso(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn parts_that_overlap_in_time_are_told() {
+        let names = ["train", "val", "test"].map(str::to_owned);
+        assert!(overlaps(&[0, 1, 2, 3], &[0, 0, 1, 2], &names, "").is_empty());
+        assert_eq!(
+            overlaps(&[0, 2, 1, 1, 3, 3], &[0, 0, 0, 1, 1, 2], &names, "groups are whole"),
+            [
+                "1 image of train is later than the first of val, because groups are whole",
+                "1 image of train has the same time as the first of val",
+                "1 image of val has the same time as the first of test",
+            ]
+        );
+    }
 
     #[test]
     fn numbers_and_dates_have_their_order() {

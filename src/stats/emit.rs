@@ -32,7 +32,7 @@ pub fn emit(library: Emit, moments: &Moments) -> String {
     let (mean255, std255) = (list(scaled(moments.mean, 255.0), 4), list(scaled(moments.std, 255.0), 4));
     match library {
         Emit::Torchvision => format!(
-            "from torchvision.transforms import v2\n\
+            "import torch\nfrom torchvision.transforms import v2\n\n\
              v2.Compose([v2.ToImage(), v2.ToDtype(torch.float32, scale=True),\n            \
              v2.Normalize(mean={mean}, std={std})])\n"
         ),

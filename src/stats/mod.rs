@@ -55,6 +55,10 @@ pub enum Rows {
     Part(String),
     /// All, since there is no split.
     All,
+    /// All, whatever their part.
+    Every,
+    /// All, since there are folds and no parts.
+    Folds,
 }
 
 impl Rows {
@@ -64,6 +68,8 @@ impl Rows {
             Self::Train => "training rows".into(),
             Self::Part(name) => format!("rows of the part `{name}`"),
             Self::All => "all rows (there is no split)".into(),
+            Self::Every => "all rows".into(),
+            Self::Folds => "all rows (there are folds and no parts)".into(),
         }
     }
 }
@@ -104,7 +110,7 @@ pub fn choose(listing: &Listing, asked: Option<&str>, by: By) -> Result<(Rows, V
     }
     let has_split = listing.entries.iter().any(|e| !e.split.is_empty());
     if !has_split || by == By::Split {
-        return Ok((Rows::All, all));
+        return Ok((if has_split { Rows::Every } else { Rows::All }, all));
     }
     let train: Vec<usize> = all.into_iter().filter(|i| listing.entries[*i].split == "train").collect();
     if train.is_empty() {

@@ -1,11 +1,17 @@
 //! Weights as text for a training script.
 
 use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
 
 use serde_json::{Value, json};
 
 use super::{Count, Method, Options, Weights};
-use crate::names::spreadsheet_safe;
+use crate::error::{Error, Result};
+use crate::manifest::Sidecar;
+use crate::names::{decode, shown};
+use crate::out::place;
 use crate::source::Listing;
 use crate::table::csv_out;
 
@@ -61,13 +67,56 @@ pub fn csv(weights: &Weights) -> std::io::Result<Vec<u8>> {
     csv.write_record(["class", "index", "timm_index", "images", "groups", "weight", "pos_weight"])?;
     for c in &weights.classes {
         let numbers = [c.index as u64, c.timm_index as u64, c.images, c.groups].map(|n| n.to_string());
-        let name = spreadsheet_safe(&c.name);
-        let fields = [name.as_ref()].into_iter().chain(numbers.iter().map(String::as_str));
+        let fields = [c.name.as_str()].into_iter().chain(numbers.iter().map(String::as_str));
         csv.write_record(fields.chain([number(c.weight).as_str(), number(c.pos_weight).as_str()]))?;
     }
     csv.flush()?;
     drop(csv);
     Ok(bytes)
+}
+
+/// The columns of [`per_row`], which also tell that a file is one of ours.
+const PER_ROW: [&str; 3] = ["path", "label", "weight"];
+
+/// Refuses a place for [`per_row`] that something else has: a file of the listing, its table or manifest, and every file
+/// that is there and does not begin as ours do.
+///
+/// # Errors
+/// [`Error::Outputs`] that says what lies there.
+pub fn check_per_row(path: &Path, listing: &Listing, manifest: &Path) -> Result<()> {
+    let taken = |what: &str| {
+        let why = "prep does not write over it: name another file with --per-row";
+        Err(Error::Outputs(format!("{} {what}; {why}", shown(path))))
+    };
+    let real = place::real_of_planned(path);
+    let is = |other: &Path| place::real_of_planned(other) == real;
+    if is(manifest) || is(&Sidecar::path_of(manifest)) {
+        return taken("is the manifest's own place");
+    }
+    if listing.table.as_ref().is_some_and(|table| is(&table.path)) {
+        return taken("is the table that was read");
+    }
+    let root = place::real_of_planned(&listing.root);
+    if let Ok(below) = real.strip_prefix(&root)
+        && listing.entries.iter().any(|entry| decode(&entry.path) == below)
+    {
+        return taken("is an image of the input");
+    }
+    match fs::metadata(path) {
+        Ok(meta) if !meta.is_file() => taken("is no file"),
+        Ok(_) if !begins_as_ours(path)? => taken("was not written by prep weights --per-row"),
+        _ => Ok(()),
+    }
+}
+
+fn begins_as_ours(path: &Path) -> Result<bool> {
+    let doing = "looking at what --per-row would replace";
+    let header = PER_ROW.join(",");
+    let file = File::open(path).map_err(|e| Error::read(doing, path, e))?;
+    let mut line = Vec::new();
+    let mut first = BufReader::new(file).take(header.len() as u64 + 2);
+    first.read_until(b'\n', &mut line).map_err(|e| Error::read(doing, path, e))?;
+    Ok(line.strip_suffix(b"\n").map(|l| l.strip_suffix(b"\r").unwrap_or(l)) == Some(header.as_bytes()))
 }
 
 /// The sampler weights of the counted rows: path, label, weight; the mean is 1.
@@ -76,7 +125,7 @@ pub fn csv(weights: &Weights) -> std::io::Result<Vec<u8>> {
 /// Those of `out`.
 pub fn per_row(weights: &Weights, listing: &Listing, out: impl std::io::Write) -> std::io::Result<()> {
     let mut csv = csv_out(out);
-    csv.write_record(["path", "label", "weight"])?;
+    csv.write_record(PER_ROW)?;
     for (row, weight) in &weights.rows {
         let entry = &listing.entries[*row];
         csv.write_record([entry.path.as_str(), entry.label.as_str(), number(*weight).as_str()])?;

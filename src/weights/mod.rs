@@ -15,6 +15,7 @@ pub mod order;
 use std::collections::{BTreeSet, HashMap};
 
 use crate::error::{Error, Result};
+use crate::names::{plural, shown};
 use crate::source::{Listing, labels_of};
 
 /// The formula.
@@ -142,8 +143,8 @@ pub fn weigh(listing: &Listing, training: Option<&str>, options: &Options) -> Re
         }
     }
     let which = match training {
-        Some(part) => format!("the {} images of `{part}`", rows.len()),
-        None => format!("all {} usable images: there is no split", rows.len()),
+        Some(part) => format!("the {} of `{}`", plural(rows.len(), "image"), shown(part)),
+        None => format!("all {}: there is no split", plural(rows.len(), "usable image")),
     };
     let rows = tally.sampler(listing, &rows, &classes, options.count);
     Ok(Weights { classes, rows, which, is_multi_label: tally.is_multi_label })

@@ -75,7 +75,7 @@ fn threads_and_views_change_nothing_that_they_should_not() {
     let one = json(&env, &["in", "-j", "1", "--at", "24,16"]);
     let many = json(&env, &["in", "-j", "16", "--at", "24,16"]);
     assert_eq!(one, many);
-    assert_eq!(one["pixels"], (12 * 16 * 16).to_string());
+    assert_eq!(one["pixels"], 12 * 16 * 16);
     assert_eq!(one["at"]["filter"], "bilinear");
     env.refused(&["stats", "in", "--at", "16,24"]);
 }
@@ -86,6 +86,8 @@ fn snippets_can_be_pasted() {
     env.write("in/a/0.png", &flat(8, 8, 51));
     let of = |library: &str| env.ok(&["stats", "in", "-q", "--emit", library]).stdout;
     assert!(of("torchvision").contains("v2.Normalize(mean=[0.200000, 0.200000, 0.200000], std=[0.000000"));
+    assert!(of("torchvision").starts_with("import torch\n"));
+    assert!(env.refused(&["stats", "in", "--json", "--emit", "toml"]).contains("drop one"));
     assert!(of("keras").contains("mean=[51.0000, 51.0000, 51.0000]"));
     assert_eq!(of("timm"), "--mean 0.200000 0.200000 0.200000 --std 0.000000 0.000000 0.000000\n");
     for library in ["albumentations", "dali", "jax", "toml"] {

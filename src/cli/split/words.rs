@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::super::terminal::{class_name, columns, shell_word, thousands};
+use super::super::terminal::{class_name, columns, plural, shell_word, thousands};
 use crate::names::shown;
 use crate::split::report::Line;
 use crate::split::{Options, Outcome, Report};
@@ -24,6 +24,10 @@ pub struct Ending<'a> {
     pub gone: u64,
     /// Where exports were written.
     pub exports: Option<&'a Path>,
+    /// There are lists of paths among them.
+    pub lists: bool,
+    /// What paths are relative to.
+    pub root: &'a Path,
     /// Nothing was written.
     pub dry_run: bool,
     /// Since the start.
@@ -33,10 +37,10 @@ pub struct Ending<'a> {
 /// The table and what to do next.
 pub fn text(outcome: &Outcome<'_>, ending: &Ending<'_>, whole: bool) -> String {
     let n = |n: usize| thousands(n as u64);
-    let mut text = format!("{} images", n(outcome.n_rows));
+    let mut text = plural(outcome.n_rows, "image");
     if outcome.has_groups() {
         let by: Vec<String> = outcome.sources.iter().map(|(name, ..)| shown(name).to_string()).collect();
-        text.push_str(&format!(" in {} groups by {}", n(outcome.n_groups), by.join(" and ")));
+        text.push_str(&format!(" in {} by {}", plural(outcome.n_groups, "group"), by.join(" and ")));
         if outcome.largest.0 > 1 {
             text.push_str(&format!(
                 "; the largest, {}, has {}",
@@ -45,7 +49,7 @@ pub fn text(outcome: &Outcome<'_>, ending: &Ending<'_>, whole: bool) -> String {
             ));
         }
         if outcome.n_mixed > 0 {
-            text.push_str(&format!("; {} hold several classes", n(outcome.n_mixed)));
+            text.push_str(&format!("; {} of several classes", plural(outcome.n_mixed, "group")));
         }
     }
     text.push('\n');
@@ -56,13 +60,18 @@ pub fn text(outcome: &Outcome<'_>, ending: &Ending<'_>, whole: bool) -> String {
     text.push('\n');
     if let Some((sets, first)) = &outcome.conflicts {
         text.push_str(&format!(
-            "{} sets of equal files have different labels, one with {}\n",
-            n(*sets),
+            "{} of equal files {} different labels, one with {}\n",
+            plural(*sets, "set"),
+            if *sets == 1 { "has" } else { "have" },
             shown(first)
         ));
     }
     if let Some((moved, all)) = outcome.moved {
-        text.push_str(&format!("{} of {} groups that had a part moved\n", n(moved), n(all)));
+        text.push_str(&format!(
+            "{} of {} that had a part moved\n",
+            n(moved),
+            plural(all, if outcome.has_groups() { "group" } else { "image" })
+        ));
     }
     if !outcome.left_out.is_empty() {
         let all: usize = outcome.left_out.iter().map(|l| l.n).sum();
@@ -79,16 +88,26 @@ pub fn text(outcome: &Outcome<'_>, ending: &Ending<'_>, whole: bool) -> String {
     }
     if ending.gone > 0 {
         text.push_str(&format!(
-            "{} rows of the earlier manifest have no image any more and are gone\n",
-            ending.gone
+            "{} of the earlier manifest {} no image any more and {} gone\n",
+            plural(ending.gone as usize, "row"),
+            if ending.gone == 1 { "has" } else { "have" },
+            if ending.gone == 1 { "is" } else { "are" }
         ));
     }
     if ending.dry_run {
         text.push_str(&format!("Would write {}\n", shown(ending.manifest)));
+        if let Some(folder) = ending.exports {
+            text.push_str(&format!("Would export to {}\n", shown(folder)));
+        }
     } else {
         text.push_str(&format!("Every row: {}\n", shown(ending.manifest)));
         if let Some(folder) = ending.exports {
-            text.push_str(&format!("Exports: {}\n", shown(folder)));
+            let relative = if ending.lists {
+                format!(" (the paths in its lists are relative to {})", shown(ending.root))
+            } else {
+                String::new()
+            };
+            text.push_str(&format!("Exports: {}{relative}\n", shown(folder)));
         }
         text.push_str(&format!("Next: prep weights {}\n", shell_word(ending.input)));
     }

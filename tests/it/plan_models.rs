@@ -1,0 +1,196 @@
+//! Networks: what they keep against what PyTorch was seen to keep, largest batches against what timm published, files of
+//! one's own.
+
+use imgprep::plan::gpu::{self, Optimizer, Precision, Training};
+use imgprep::plan::net::{self, Measure, Size, builtin, file};
+use imgprep::plan::network::Network;
+use imgprep::plan::tape::Rules;
+
+const FULL: Rules = Rules { half: false, cuda: false, fused_attention: true };
+
+/// A row of `tests/fixtures/activations.csv`, measured by `bench/activations.py`.
+#[derive(Debug, serde::Deserialize)]
+struct Measured {
+    model: String,
+    height: u32,
+    width: u32,
+    dtype: String,
+    parameters: u64,
+    saved_bytes_per_image: u64,
+    conv_output_values_per_image: u64,
+}
+
+fn measured(text: &str) -> Vec<Measured> {
+    csv::Reader::from_reader(text.as_bytes()).deserialize().map(Result::unwrap).collect()
+}
+
+fn check(row: &Measured) -> f64 {
+    let (file, _, model) = builtin::find(&row.model).unwrap();
+    let rules = Rules { half: row.dtype == "bf16", ..FULL };
+    let m = net::run(file, model, (row.height, row.width), rules).unwrap();
+    assert_eq!(m.parameters, row.parameters, "{row:?}");
+    assert_eq!(m.conv_values, row.conv_output_values_per_image, "{row:?}");
+    let ratio = m.kept_bytes as f64 / row.saved_bytes_per_image as f64;
+    assert!((0.999..1.001).contains(&ratio), "{row:?}: {} is {ratio}", m.kept_bytes);
+    ratio
+}
+
+#[test]
+fn networks_keep_what_pytorch_was_seen_to_keep() {
+    let rows = measured(include_str!("../fixtures/activations.csv"));
+    let worst = rows.iter().map(check).fold(0.0, |worst: f64, ratio| worst.max((ratio - 1.0).abs()));
+    println!("{} rows, the worst is {:.4} % off", rows.len(), worst * 100.0);
+    let mut seen: Vec<&str> = rows.iter().map(|r| r.model.as_str()).collect();
+    seen.sort_unstable();
+    seen.dedup();
+    let known: Vec<&str> = builtin::list().unwrap().into_iter().map(|(name, _)| name).collect();
+    for name in &known {
+        let of: Vec<_> = rows.iter().filter(|r| r.model == *name).collect();
+        for (size, dtype) in [160, 224, 288].into_iter().flat_map(|s| [(s, "fp32"), (s, "bf16")]) {
+            assert!(
+                of.iter().any(|r| r.height == size && r.dtype == dtype),
+                "{name} at {size} in {dtype} was not measured"
+            );
+        }
+    }
+    assert_eq!(seen.len(), known.len());
+}
+
+#[test]
+fn networks_keep_what_the_shared_reference_says() {
+    let shared = std::env::var("PREP_SHARED").unwrap_or_else(|_| "../shared".into());
+    let path = std::path::Path::new(&shared).join("reference/activations.csv");
+    let Ok(text) = std::fs::read_to_string(path) else { return };
+    let mut rows = 0;
+    for row in csv::Reader::from_reader(text.as_bytes()).records() {
+        let row = row.unwrap();
+        let number = |at: usize| row[at].parse::<u64>().unwrap();
+        check(&Measured {
+            model: row[0].into(),
+            height: number(1) as u32,
+            width: number(1) as u32,
+            dtype: row[2].into(),
+            parameters: number(3),
+            saved_bytes_per_image: number(4),
+            conv_output_values_per_image: number(6),
+        });
+        rows += 1;
+    }
+    assert!(rows > 40, "{rows}");
+}
+
+/// timm, results/benchmark-train-amp-nhwc-pt112-cu113-rtx3090.csv (Apache-2.0): on a 24 GiB card the batch was lowered
+/// from step to step until it fitted. PyTorch 1.12 wrote attention out.
+const STEPS: [u64; 10] = [512, 384, 256, 192, 128, 96, 64, 48, 32, 24];
+const PUBLISHED: [(&str, u32, u64); 20] = [
+    ("resnet18", 224, 512),
+    ("resnet34", 224, 512),
+    ("resnet50", 224, 512),
+    ("resnet101", 224, 256),
+    ("resnet152", 224, 192),
+    ("convnext_tiny", 224, 256),
+    ("convnext_small", 224, 192),
+    ("convnext_base", 224, 128),
+    ("vit_tiny", 224, 512),
+    ("vit_small", 224, 384),
+    ("vit_b_16", 224, 192),
+    ("vit_l_16", 224, 64),
+    ("swin_t", 224, 256),
+    ("efficientnet_b0", 224, 512),
+    ("efficientnet_b1", 224, 256),
+    ("efficientnet_b2", 256, 256),
+    ("efficientnet_b3", 288, 128),
+    ("densenet121", 224, 256),
+    ("mobilenet_v2", 224, 512),
+    ("vgg16", 224, 384),
+];
+
+#[test]
+fn the_largest_batches_are_those_that_timm_published() {
+    let mut wrong = Vec::new();
+    for (name, size, published) in PUBLISHED {
+        let net = Network::open(name).unwrap().measure((size, size), Precision::Amp, false).unwrap();
+        let training = Training {
+            batch: 1,
+            precision: Precision::Amp,
+            optimizer: Optimizer::AdamW,
+            checkpointing: false,
+        };
+        let largest = gpu::largest_batch(&net, training, 24 << 30);
+        let next = STEPS.iter().rev().find(|s| **s > published).copied().unwrap_or(u64::MAX);
+        println!("{name}: {published} <= {largest} < {next}");
+        if !(published..next).contains(&largest) {
+            wrong.push(format!("{name}: {published} <= {largest} < {next}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+fn own(text: &str, size: Size) -> Result<Measure, String> {
+    let file = file::parse(text).map_err(|(_, why)| why)?;
+    let model = file.models.values().next().unwrap();
+    net::run(&file, model, size, FULL)
+}
+
+#[test]
+fn a_file_of_ones_own_is_a_network() {
+    let text = "[block]\nstage = '''\nkeep x\nconv c k=3 p=1 nobias\nbatchnorm\nadd x\nrelu\n'''\n\
+                [model.mine]\nlayers = '''\nconv 8 k=3 s=2 p=1\n6 x stage\nglobalpool\nflatten\nlinear 10\n'''";
+    let m = own(text, (32, 48)).unwrap();
+    assert_eq!(m.parameters, (3 * 8 * 9 + 8) + 6 * (8 * 8 * 9 + 16) + (8 * 10 + 10));
+    // The conv's output (8x16x24) and both relus' and norms' inputs, then the pooled values.
+    assert_eq!(m.kept_bytes, 4 * (8 * 16 * 24) * 13 + 4 * 8);
+    assert_eq!(m.steps[0].shape, "8x16x24");
+    assert_eq!((m.blocks, m.batch_norm), (6, true));
+    assert!(m.checkpointed_bytes.unwrap() < m.peak_bytes);
+}
+
+#[test]
+fn mistakes_in_a_file_are_told_with_their_line() {
+    let model = |layers: &str| own(&format!("[model.a]\nlayers = '''\n{layers}\n'''"), (32, 32)).unwrap_err();
+    assert!(model("conv 8 k=3\nrelo").contains("line 2: `relo` is neither"), "{}", model("conv 8 k=3\nrelo"));
+    assert!(model("conv 8 q=3").contains("no `q=`"));
+    assert!(model("conv 8 k=64").contains("too small"), "{}", model("conv 8 k=64"));
+    assert!(model("conv 8 g=5").contains("groups"));
+    assert!(model("add x").contains("nothing was kept"));
+    assert!(model("9999999 x relu").contains("more than"));
+    assert!(model("upsample 9999999").contains("larger than any"));
+    let endless = own("[block]\na = '''\na\n'''\n[model.m]\nlayers = '''\na\n'''", (32, 32)).unwrap_err();
+    assert!(endless.contains("deep"), "{endless}");
+    let doubling = "[block]\na = '''\n9 x b\n'''\nb = '''\n9999 x d\n'''\nd = '''\n9999 x relu\n'''\n[model.m]\nlayers = '''\n99 x a\n'''";
+    assert!(own(doubling, (32, 32)).unwrap_err().contains("more than"));
+    for bad in
+        ["", "x", "[model.a]\n", "[model.a]\nlayers = ''\nq = 1", "[block]\nrelu=''\n[model.a]\nlayers=''"]
+    {
+        assert!(own(bad, (32, 32)).is_err(), "{bad}");
+    }
+}
+
+#[test]
+fn every_feature_map_of_a_resnet_shrinks_with_the_square_of_the_side() {
+    let (file, _, model) = builtin::find("resnet50").unwrap();
+    let at = |n| net::run(file, model, (n, n), FULL).unwrap();
+    let (small, large) = (at(160), at(224));
+    let maps = small
+        .steps
+        .iter()
+        .zip(&large.steps)
+        .filter(|(s, _)| s.shape.matches('x').count() == 2 && !s.shape.ends_with("x1x1"));
+    let mut n = 0;
+    for (a, b) in maps {
+        assert_eq!(a.out_bytes * 49, b.out_bytes * 25, "{} {}", a.path, a.name);
+        n += 1;
+    }
+    assert!(n > 150, "{n}");
+    assert_eq!(format!("{:.1}", 25.0 / 49.0 * 100.0), "51.0");
+}
+
+#[test]
+fn pictures_need_not_be_square() {
+    for name in ["resnet18", "swin_t", "unet", "convnext_tiny", "efficientnet_b0"] {
+        let net = Network::open(name).unwrap();
+        let kept = |size| net.measure(size, Precision::Fp32, true).unwrap().counted.kept_bytes;
+        assert_eq!(kept((224, 448)), kept((448, 224)), "{name}");
+        assert!(kept((224, 448)) > kept((224, 224)) * 19 / 10, "{name}");
+    }
+}

@@ -1,0 +1,173 @@
+//! ONNX files: as torchvision's users export them, and as nobody should.
+
+use imgprep::plan::gpu::Precision;
+use imgprep::plan::network::Network;
+use imgprep::plan::onnx::Graph;
+
+use crate::env::Env;
+
+fn fixtures() -> Vec<std::path::PathBuf> {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/onnx");
+    let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
+    files.retain(|f| f.extension().is_some_and(|e| e == "onnx"));
+    files.sort();
+    assert!(files.len() >= 8, "the test saw {} files", files.len());
+    files
+}
+
+#[test]
+fn exported_networks_keep_what_the_built_in_ones_keep() {
+    for path in fixtures() {
+        let stem = path.file_stem().unwrap().to_string_lossy().into_owned();
+        let name = stem.rsplit_once('-').unwrap().0;
+        let (theirs, ours) = (Network::open(path.to_str().unwrap()).unwrap(), Network::open(name).unwrap());
+        assert_eq!(theirs.usual, (224, 224));
+        for precision in [Precision::Fp32, Precision::Bf16] {
+            let theirs = theirs.measure((224, 224), precision, true).unwrap().counted;
+            let ours = ours.measure((224, 224), precision, true).unwrap().counted;
+            let ratio = theirs.kept_bytes as f64 / ours.kept_bytes as f64;
+            let numbers = theirs.parameters as f64 / ours.parameters as f64;
+            println!("{stem} {} kept {ratio:.4} parameters {numbers:.4}", precision.as_str());
+            let doubt = if precision == Precision::Fp32 { 0.1 } else { 0.15 };
+            assert!((ratio - 1.0).abs() < doubt, "{stem} {}: {ratio}", precision.as_str());
+            assert!((numbers - 1.0).abs() < 0.03, "{stem}: {numbers}");
+            assert_eq!(theirs.conv_values, ours.conv_values, "{stem}");
+        }
+    }
+}
+
+#[test]
+fn exported_convolutional_networks_are_planned_at_other_sizes_and_others_say_that_they_cannot() {
+    let mut seen = 0;
+    for path in fixtures() {
+        let stem = path.file_stem().unwrap().to_string_lossy().into_owned();
+        let network = Network::open(path.to_str().unwrap()).unwrap();
+        let name = stem.rsplit_once('-').unwrap().0;
+        let at = network.measure((160, 192), Precision::Fp32, true);
+        if let Ok(theirs) = at {
+            let ours = Network::open(name).unwrap().measure((160, 192), Precision::Fp32, true).unwrap();
+            let ratio = theirs.counted.kept_bytes as f64 / ours.counted.kept_bytes as f64;
+            assert!((ratio - 1.0).abs() < 0.1, "{stem}: {ratio}");
+            seen += 1;
+        } else {
+            let why = at.unwrap_err();
+            assert!(why.contains("exported for 224x224"), "{stem}: {why}");
+        }
+    }
+    assert!(seen >= 4, "{seen}");
+}
+
+#[test]
+fn the_command_takes_a_file() {
+    let env = Env::new();
+    let path = fixtures().into_iter().find(|p| p.to_string_lossy().contains("resnet18-script")).unwrap();
+    let text = env.ok(&["plan", "--model", path.to_str().unwrap(), "--vram", "8G", "--layers"]).stdout;
+    assert!(text.starts_with("Yes, it fits: resnet18-script.onnx"), "{text}");
+    assert!(text.contains("20 convolutions of the file had their batch norm folded in"), "{text}");
+    assert!(text.contains("Conv /conv1/Conv"), "{text}");
+}
+
+fn read(bytes: &[u8]) -> Result<Graph, String> {
+    Graph::read(std::io::Cursor::new(bytes.to_vec()), bytes.len() as u64)
+}
+
+/// Reads and runs: whatever comes, it is a sentence and no panic.
+fn try_all(bytes: &[u8]) {
+    if let Ok(graph) = read(bytes) {
+        let rules = imgprep::plan::tape::Rules { half: true, cuda: true, fused_attention: true };
+        let _ = graph.run((224, 224), rules);
+        let _ = graph.run((33, 1), rules);
+    }
+}
+
+#[test]
+fn a_file_cut_anywhere_or_with_any_byte_turned_is_never_a_panic() {
+    for path in fixtures().into_iter().filter(|p| p.metadata().unwrap().len() < 100_000) {
+        let whole = std::fs::read(&path).unwrap();
+        assert!(read(&whole).is_ok());
+        for cut in (0..whole.len()).step_by((whole.len() / 150).max(1)) {
+            try_all(&whole[..cut]);
+        }
+        let mut seed = 1_u64;
+        for _ in 0..150 {
+            let mut bytes = whole.clone();
+            for _ in 0..4 {
+                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                let at = (seed >> 33) as usize % bytes.len();
+                bytes[at] = (seed >> 20) as u8;
+            }
+            try_all(&bytes);
+        }
+    }
+}
+
+fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
+    let mut out = vec![number << 3 | 2];
+    let mut n = bytes.len();
+    while n >= 0x80 {
+        out.push(n as u8 | 0x80);
+        n >>= 7;
+    }
+    out.push(n as u8);
+    out.extend(bytes);
+    out
+}
+
+#[test]
+fn hostile_files_are_sentences_in_bounded_memory() {
+    let env = Env::new();
+    for (name, bytes) in [
+        ("empty", vec![]),
+        ("text", b"<!DOCTYPE html><html>not found</html>".to_vec()),
+        ("long-number", vec![0xff; 64]),
+        ("beyond", vec![7 << 3 | 2, 0xff, 0xff, 0xff, 0xff, 0x7f]),
+        ("no-graph", field(2, b"pytorch")),
+        ("empty-graph", field(7, b"")),
+        ("group", vec![7 << 3 | 3, 0, 0]),
+        ("long-name", field(7, &field(1, &field(4, &vec![b'x'; 100_000])))),
+    ] {
+        let file = format!("{name}.onnx");
+        env.write(&file, &bytes);
+        let why = env.refused(&["plan", "--model", &file]);
+        assert!(why.contains(&file) && !why.contains("panicked"), "{name}: {why}");
+    }
+    // A weight that claims terabytes, a node that multiplies without end.
+    let dims: Vec<u8> = std::iter::repeat_n([1 << 3, 0xff, 0xff, 0xff, 0xff, 0x0f], 8).flatten().collect();
+    let weight = field(5, &[dims, field(8, b"w")].concat());
+    let side = |n: u8| field(1, &[1 << 3, n]);
+    let shape = field(2, &[side(1), side(3), side(32), side(32)].concat());
+    let input = field(11, &[field(1, b"x"), field(2, &field(1, &shape))].concat());
+    let node = field(1, &[field(1, b"x"), field(1, b"w"), field(2, b"y"), field(4, b"Mul")].concat());
+    env.write("terabytes.onnx", &field(7, &[weight, input, node].concat()));
+    let why = env.refused(&["plan", "--model", "terabytes.onnx"]);
+    assert!(why.contains("Mul"), "{why}");
+    // A huge file whose weights are stepped over, not read.
+    let mut sparse = field(
+        7,
+        &[
+            field(1, &[field(1, b"x"), field(2, b"y"), field(4, b"Relu")].concat()),
+            field(11, &[field(1, b"x"), field(2, &field(1, &shape))].concat()),
+        ]
+        .concat(),
+    );
+    let weight_bytes = 3_u64 << 30;
+    let head = [vec![9 << 3 | 2], varint(weight_bytes)].concat();
+    let tensor = [vec![5 << 3 | 2], varint(weight_bytes + head.len() as u64)].concat();
+    let graph = [vec![7 << 3 | 2], varint(weight_bytes + (head.len() + tensor.len()) as u64)].concat();
+    sparse.extend([graph, tensor, head].concat());
+    let path = env.write("huge.onnx", &sparse);
+    let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+    file.set_len(sparse.len() as u64 + weight_bytes).unwrap();
+    let text = env.ok(&["plan", "--model", "huge.onnx"]).stdout;
+    assert!(text.starts_with("huge.onnx with"), "{text}");
+}
+
+fn varint(mut n: u64) -> Vec<u8> {
+    let mut out = Vec::new();
+    while n >= 0x80 {
+        out.push(n as u8 | 0x80);
+        n >>= 7;
+    }
+    out.push(n as u8);
+    out
+}
