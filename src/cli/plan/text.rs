@@ -181,7 +181,7 @@ fn feeding(answer: &Answer) -> String {
         return "\nNo picture of the sample could be decoded, so there is no speed to tell; `prep shrink` says why.\n".into();
     };
     let mut text = format!(
-        "\nHow fast pictures come ({} of them decoded and resized to {} here, on one core)\n",
+        "\nHow fast pictures come: {} of them were decoded and resized to {} here, on one core\n",
         sampled.pictures.len(),
         side(answer.size)
     );
