@@ -12,10 +12,8 @@ use crate::plan::net::Size;
 /// Nothing is trained and nothing is written but what --log names; everything is computed from the set and the
 /// network's layers. Without --model it prints the set's own sums and the networks that it knows.
 #[derive(clap::Args, Debug)]
-#[command(verbatim_doc_comment)]
+#[command(verbatim_doc_comment, next_help_heading = "Plan options")]
 pub struct Args {
-    #[command(flatten)]
-    pub input: Input,
     /// A network's name, FILE.onnx, FILE.toml, or params=25.6M,acts=11.1M@224
     #[arg(short, long, value_name = "MODEL")]
     pub model: Option<String>,
@@ -73,6 +71,9 @@ pub struct Args {
     /// Show the runs of such files side by side, and do nothing else
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub compare: Vec<PathBuf>,
+    // Last, or its heading would be that of all options above.
+    #[command(flatten)]
+    pub input: Input,
 }
 
 #[derive(ValueEnum, Debug, Clone, Copy)]

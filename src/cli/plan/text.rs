@@ -92,7 +92,10 @@ fn card(answer: &Answer, sum: &Sum) -> String {
         } else {
             String::new()
         };
-        text.push_str(&format!("  Gradients of {turns} steps make one of {} images{norm}.\n", turns * batch));
+        text.push_str(&format!(
+            "  Gradients of {turns} steps make one of {} images{norm}.\n",
+            thousands(turns * batch)
+        ));
     }
     text.push_str(&format!("  {}\n", gpu::validation(net, answer.training)));
     text.push_str("  The sum is of one card; channels-last changes speed and not size; torch.compile is outside of it (often less, more while it compiles).\n");

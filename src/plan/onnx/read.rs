@@ -67,6 +67,7 @@ fn read_attribute<R: Read + Seek>(
         }
     }
     if !ints.is_empty() {
+        wire.keep(8 * ints.len() as u64)?;
         value = Some(Attribute::Ints(ints));
     }
     Ok(value.map(|value| (name, value)))
@@ -117,7 +118,7 @@ pub(super) fn read_tensor<R: Read + Seek>(wire: &mut Wire<R>, bytes: u64) -> Res
             _ => {}
         }
     }
-    wire.keep(8 * given.dims.len() as u64)?;
+    wire.keep(8 * (given.dims.len() + ints.len()) as u64)?;
     // 1 float, 10 half, 11 double, 16 bfloat16; 6 int32, 7 int64, 9 bool.
     given.fractions = matches!(kind, 1 | 10 | 11 | 16);
     if kind == 1 {
