@@ -162,7 +162,7 @@ pub fn set_lines(facts: &Facts, size: Size, batch: u64, value_bytes: u64) -> Vec
     let whole = facts.trained.div_ceil(batch.max(1));
     lines.push(Line::product(
         "epoch_h2d",
-        format!("what an epoch of {whole} steps sends to the card"),
+        format!("what an epoch sends to the card, in {whole} {}", if whole == 1 { "step" } else { "steps" }),
         &[("images", facts.trained), ("sample", sample)],
     ));
     lines

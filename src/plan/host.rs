@@ -169,7 +169,7 @@ pub fn verdict(host: &Host, loader: Loader, decoded: Option<Decoded>, ram: u64) 
     if loader.prefetch > 1 && with(Loader { prefetch: 1, ..loader }) {
         sentence.push_str(" Turn down --prefetch first: 1 fits.");
     } else if let Some(n) = fewer {
-        sentence.push_str(&format!(" Turn down --workers first: {n} fit."));
+        sentence.push_str(&format!(" Turn down --workers first: {n} will do."));
     } else if loader.value_bytes > 1 {
         sentence
             .push_str(" Turn down --batch first, and leave samples as uint8 (make them float on the card).");

@@ -141,6 +141,19 @@ fn hostile_files_are_sentences_in_bounded_memory() {
     env.write("terabytes.onnx", &field(7, &[weight, input, node].concat()));
     let why = env.refused(&["plan", "--model", "terabytes.onnx"]);
     assert!(why.contains("Mul"), "{why}");
+    // Operations that run in a circle around a softmax, and one that takes what is made after it.
+    let op = |op: &str, takes: [&str; 2], makes: &str| {
+        let [a, b] = takes.map(|name| field(1, name.as_bytes()));
+        field(1, &[a, b, field(2, makes.as_bytes()), field(4, op.as_bytes())].concat())
+    };
+    let number = field(5, &[vec![2 << 3, 1], field(8, b"k")].concat());
+    let circle = [op("Mul", ["b", "k"], "a"), op("Mul", ["a", "k"], "b"), op("Softmax", ["a", "k"], "s")];
+    let around =
+        [op("Identity", ["t", "k"], "s2"), op("Identity", ["s2", "k"], "t"), op("Relu", ["x", "k"], "y")];
+    let input = field(11, &[field(1, b"x"), field(2, &field(1, &shape))].concat());
+    env.write("circle.onnx", &field(7, &[number, input, circle.concat(), around.concat()].concat()));
+    let ran = env.run(&["plan", "--model", "circle.onnx"]);
+    assert!(ran.code == Some(2) || ran.code == Some(0), "{} {}", ran.stdout, ran.stderr);
     // A huge file whose weights are stepped over, not read.
     let mut sparse = field(
         7,

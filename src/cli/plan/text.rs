@@ -92,7 +92,10 @@ fn card(answer: &Answer, sum: &Sum) -> String {
         } else {
             String::new()
         };
-        text.push_str(&format!("  Gradients of {turns} steps make one of {} images{norm}.\n", turns * batch));
+        text.push_str(&format!(
+            "  Gradients of {turns} steps make one of {} images{norm}.\n",
+            thousands(turns * batch)
+        ));
     }
     text.push_str(&format!("  {}\n", gpu::validation(net, answer.training)));
     text.push_str("  The sum is of one card; channels-last changes speed and not size; torch.compile is outside of it (often less, more while it compiles).\n");
@@ -181,7 +184,7 @@ fn feeding(answer: &Answer) -> String {
         return "\nNo picture of the sample could be decoded, so there is no speed to tell; `prep shrink` says why.\n".into();
     };
     let mut text = format!(
-        "\nHow fast pictures come ({} of them decoded and resized to {} here, on one core)\n",
+        "\nHow fast pictures come: {} of them were decoded and resized to {} here, on one core\n",
         sampled.pictures.len(),
         side(answer.size)
     );

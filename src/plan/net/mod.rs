@@ -6,6 +6,7 @@ mod layers;
 mod line;
 mod run;
 mod shape;
+mod work;
 
 pub use file::{File, Model, Speed};
 pub use run::run;

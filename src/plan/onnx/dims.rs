@@ -149,8 +149,8 @@ pub fn of_constants(run: &Runner<'_>, node: &Node) -> Option<Vec<u64>> {
         }
         "Reshape" => reshape(&x?, run.input(node, 1)?.ints.as_deref()?, false).ok(),
         "Unsqueeze" | "Squeeze" => {
-            let axes = super::ops::axes(run, node)?;
-            super::ops::squeezed(&x?, &axes, node.op == "Unsqueeze").ok()
+            let axes = super::moves::axes(run, node)?;
+            super::moves::squeezed(&x?, &axes, node.op == "Unsqueeze").ok()
         }
         "Gather" => {
             let (x, at) = (x?, axis(node.int("axis", 0), run.input(node, 0)?.dims.len()).ok()?);

@@ -7,13 +7,15 @@ use super::run::{Runner, Value};
 /// The most numbers that are followed at once.
 const MOST: usize = 4096;
 
+/// A list of its own.
+fn list(values: Vec<i64>) -> Option<Value> {
+    let dims = vec![values.len() as u64];
+    (values.len() <= MOST).then_some(Value { dims, ints: Some(values), ..Value::default() })
+}
+
 /// The value of a node whose inputs are small whole numbers, or that makes some.
 pub fn known(run: &Runner<'_>, node: &Node) -> Option<Value> {
     let ints = |place: usize| run.input(node, place).and_then(|v| v.ints.clone());
-    let list = |values: Vec<i64>| {
-        let dims = vec![values.len() as u64];
-        (values.len() <= MOST).then_some(Value { dims, ints: Some(values), ..Value::default() })
-    };
     let like = |place: usize, values: Vec<i64>| {
         let dims = run.input(node, place)?.dims.clone();
         Some(Value { dims, ints: Some(values), ..Value::default() })
@@ -51,6 +53,30 @@ pub fn known(run: &Runner<'_>, node: &Node) -> Option<Value> {
             let turned: Option<Vec<i64>> = turned.map(|at| values.get(at).copied()).collect();
             Some(Value { dims: vec![columns as u64, rows as u64], ints: Some(turned?), ..Value::default() })
         }
+        "ConstantOfShape" => {
+            let shape = ints(0)?;
+            let n = shape
+                .iter()
+                .try_fold(1_i64, |all, n| all.checked_mul(*n))
+                .filter(|n| (0..=64).contains(n))?;
+            let fill = match node.attributes.get("value") {
+                Some(Attribute::Tensor(given)) => *given.ints.as_ref()?.first()?,
+                _ => return None,
+            };
+            list(vec![fill; n as usize])
+        }
+        _ => picked(run, node),
+    }
+}
+
+/// The value of a node that picks from small whole numbers, joins or reckons with them.
+fn picked(run: &Runner<'_>, node: &Node) -> Option<Value> {
+    let ints = |place: usize| run.input(node, place).and_then(|v| v.ints.clone());
+    let like = |place: usize, values: Vec<i64>| {
+        let dims = run.input(node, place)?.dims.clone();
+        Some(Value { dims, ints: Some(values), ..Value::default() })
+    };
+    match node.op.as_str() {
         "Gather" => {
             let (values, at) = (ints(0)?, ints(1)?);
             if run.input(node, 0)?.dims.len() > 1 {
@@ -75,7 +101,7 @@ pub fn known(run: &Runner<'_>, node: &Node) -> Option<Value> {
             let (start, end) = (*ints(1)?.first()?, *ints(2)?.first()?);
             let step = ints(4).map_or(Some(1), |s| s.first().copied())?;
             if let [rows, columns] = run.input(node, 0)?.dims[..] {
-                return backwards(values, (rows, columns), ints(3)?, step);
+                return backwards(&values, (rows, columns), &ints(3)?, step);
             }
             if step != 1 {
                 return None;
@@ -97,25 +123,13 @@ pub fn known(run: &Runner<'_>, node: &Node) -> Option<Value> {
                 (0..n).map(|at| if pick(&choice, at)? != 0 { pick(&a, at) } else { pick(&b, at) }).collect();
             list(values?)
         }
-        "ConstantOfShape" => {
-            let shape = ints(0)?;
-            let n = shape
-                .iter()
-                .try_fold(1_i64, |all, n| all.checked_mul(*n))
-                .filter(|n| (0..=64).contains(n))?;
-            let fill = match node.attributes.get("value") {
-                Some(Attribute::Tensor(given)) => *given.ints.as_ref()?.first()?,
-                _ => return None,
-            };
-            list(vec![fill; n as usize])
-        }
         _ => None,
     }
 }
 
 /// The rows of a table in the opposite order; no other slice of tables is followed.
-fn backwards(values: Vec<i64>, (rows, columns): (u64, u64), axes: Vec<i64>, step: i64) -> Option<Value> {
-    if step != -1 || axes != [0] || columns == 0 || values.len() as u64 != rows.checked_mul(columns)? {
+fn backwards(values: &[i64], (rows, columns): (u64, u64), axes: &[i64], step: i64) -> Option<Value> {
+    if step != -1 || *axes != [0] || columns == 0 || values.len() as u64 != rows.checked_mul(columns)? {
         return None;
     }
     let turned = values.chunks_exact(columns as usize).rev().flatten().copied().collect();

@@ -7,8 +7,10 @@
 mod dims;
 mod fold;
 mod graph;
+mod moves;
 mod ops;
 mod patterns;
+mod read;
 mod run;
 mod wire;
 

@@ -2,6 +2,9 @@
 
 use super::graph::{Graph, Node};
 
+/// The longest chain of small operations that is followed.
+const CHAIN: usize = 8;
+
 /// What a node really is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Role {
@@ -80,7 +83,7 @@ impl<'g> Seer<'g> {
         }
         // Constants may be made by a few nodes: a Cast of a Constant, a Sqrt of it.
         let mut at = value;
-        for _ in 0..8 {
+        for _ in 0..CHAIN {
             let Some(maker) = self.maker[at] else { return self.graph.given.contains_key(&at) };
             match (self.node(maker).op.as_str(), self.input(maker, 0)) {
                 ("Constant" | "ConstantOfShape" | "Shape", _) => return true,
@@ -143,29 +146,37 @@ impl<'g> Seer<'g> {
     /// A product of two feature maps > scaled by a number > Softmax > a product with a third: attention without a bias,
     /// which runs as one operation. Numbers that scale queries and keys beforehand belong to it.
     fn attention(&mut self, softmax: usize) {
-        let mut at = softmax;
-        let first = loop {
+        // A hostile graph may run in circles: a chain is a few nodes long.
+        let (mut at, mut first, mut chain) = (softmax, None, vec![softmax]);
+        for _ in 0..CHAIN {
             let Some(maker) = self.input(at, 0).and_then(|value| self.maker[value]) else { return };
             match self.node(maker).op.as_str() {
-                "MatMul" => break maker,
-                "Mul" | "Div" if self.scaled(maker) == Some(0) => at = maker,
+                "MatMul" => {
+                    first = Some(maker);
+                    break;
+                }
+                "Mul" | "Div" if self.scaled(maker) == Some(0) => {
+                    chain.push(maker);
+                    at = maker;
+                }
                 _ => return,
             }
-        };
-        let mut last = softmax;
-        let second = loop {
+        }
+        let (mut last, mut second) = (softmax, None);
+        for _ in 0..CHAIN {
             let Some(next) = self.next(last) else { return };
             match self.node(next).op.as_str() {
-                "MatMul" if self.input(next, 0) == self.output(last) => break next,
+                "MatMul" if self.input(next, 0) == self.output(last) => {
+                    second = Some(next);
+                    break;
+                }
                 "Dropout" | "Identity" | "Cast" => last = next,
                 _ => return,
             }
-        };
-        let mut between = softmax;
-        while between != first {
-            self.roles[between] = Role::Unwritten;
-            let Some(maker) = self.input(between, 0).and_then(|value| self.maker[value]) else { return };
-            between = maker;
+        }
+        let (Some(first), Some(second)) = (first, second) else { return };
+        for node in chain {
+            self.roles[node] = Role::Unwritten;
         }
         self.roles[first] = Role::Unwritten;
         self.roles[second] = Role::Attention(first);

@@ -93,9 +93,9 @@ impl<R: Read + Seek> Wire<R> {
         Ok(bytes)
     }
 
-    /// Counts `bytes` that are kept.
+    /// Counts `bytes` that are kept, and what keeping anything costs.
     pub fn keep(&mut self, bytes: u64) -> Result<(), String> {
-        self.kept = self.kept.saturating_add(bytes).saturating_add(64);
+        self.kept = self.kept.saturating_add(bytes).saturating_add(160);
         if self.kept > KEPT { Err(format!("its graph is larger than {} MiB", KEPT >> 20)) } else { Ok(()) }
     }
 
