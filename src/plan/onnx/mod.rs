@@ -2,7 +2,7 @@
 //! the built-in ones. The reader is our own, small and bounded; weights are never read.
 //!
 //! Exporters fold batch norms into convolutions and write out GELU, SiLU and attention in small operations;
-//! [`patterns`] sees through that, since training keeps what the whole operation keeps.
+//! `patterns` sees through that, since training keeps what the whole operation keeps.
 
 mod dims;
 mod fold;
