@@ -262,7 +262,7 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal) -> Result<u8> {
     let crew = run::crew(global, &cancel, None)?;
     let outcome = split::run(&listing, &options, &earlier, &crew, watcher(global).as_mut())?;
     if !args.no_files && !home.is_measured(&listing) {
-        terminal.say("the pictures were not opened: damaged ones are known after prep shrink or prep audit");
+        terminal.say("the pictures were not opened: damaged ones are known after prep shrink");
     }
     outcome.said.iter().for_each(|sentence| terminal.say(sentence));
     outcome.warnings.iter().for_each(|sentence| terminal.warn(sentence));

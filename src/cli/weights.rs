@@ -178,7 +178,7 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal) -> Result<u8> {
         weights.which = format!("all {all}: there are folds and no parts");
     }
     if !args.no_files && !home.is_measured(&listing) {
-        terminal.say("the pictures were not opened: damaged ones are known after prep shrink or prep audit");
+        terminal.say("the pictures were not opened: damaged ones are known after prep shrink");
     }
     warn(&weights, &listing, &options, terminal);
     let document = emit::json(&weights, &options, part.as_deref());
