@@ -19,16 +19,20 @@ pub mod table;
 
 pub mod decode;
 pub mod encode;
+pub mod measure;
 pub mod normal;
 pub mod pixels;
 pub mod resize;
 
 pub mod entry;
+pub mod facts;
 pub mod home;
 pub mod manifest;
 pub mod source;
 
 pub mod engine;
+
+pub mod survey;
 
 pub mod plan;
 pub mod shrink;

@@ -9,7 +9,7 @@ use crate::engine::budget::Budget;
 use crate::engine::cancel::Cancel;
 use crate::engine::crew::Crew;
 use crate::engine::flight::Flight;
-use crate::engine::pipe::Pipe;
+use crate::engine::pipe::{Damage, Pipe};
 use crate::error::{Error, Result};
 use crate::home::{self, Home};
 use crate::names::shown;
@@ -67,12 +67,12 @@ fn tell(input: &Input, listing: &Listing, terminal: &Terminal) -> Result<()> {
 ///
 /// # Errors
 /// [`Error::Usage`] for impossible numbers.
-pub fn pipe(input: &Input, global: &Global, contract: Contract, salvage: bool) -> Result<Pipe> {
+pub fn pipe(input: &Input, global: &Global, contract: Contract, damage: Damage) -> Result<Pipe> {
     Ok(Pipe {
         budget: Budget::new(global.memory.unwrap_or_else(Budget::default_total)),
         limits: Limits { max_pixels: input.max_pixels },
         contract,
-        salvage,
+        damage,
         threads: workers(global.threads)?,
     })
 }

@@ -149,6 +149,13 @@ pub fn remove(doing: &'static str, path: &Path) -> Result<()> {
     }
 }
 
+/// Removes `folder` if it is empty; else it stays.
+#[allow(clippy::disallowed_methods, reason = "this is the door")]
+pub fn remove_folder(folder: &Path) {
+    let _ = fs::remove_dir(folder);
+}
+
+
 /// Moves a file of prep's own out of the way. Not being there is success.
 ///
 /// # Errors

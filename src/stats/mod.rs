@@ -7,7 +7,7 @@ mod view;
 use std::collections::BTreeMap;
 
 pub use self::emit::{Emit, emit};
-pub use self::sums::{ImageSums, Moments, Sums, Weight};
+pub use self::sums::{Moments, Sums, Weight};
 pub use self::view::View;
 use crate::decode::Codec;
 use crate::engine::crew::{Crew, Item};
@@ -15,6 +15,7 @@ use crate::engine::pipe::{Pipe, Read, Scratch};
 use crate::engine::progress::{Tally, Watch};
 use crate::error::{Error, Result};
 use crate::fault::{Cause, Fault};
+use crate::measure::ImageSums;
 use crate::normal;
 use crate::pixels::Scale;
 use crate::resize::Resizer;

@@ -4,15 +4,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Lowest first. A room may use rooms of its own layer (jobs excepted) and below.
-const LAYERS: [&[&str]; 6] = [
+const LAYERS: [&[&str]; 7] = [
     &["error", "fault", "names", "out", "table"],
-    &["pixels", "decode", "normal", "resize", "encode"],
+    &["pixels", "decode", "normal", "resize", "encode", "measure"],
     &["entry", "source", "manifest", "home", "facts"],
     &["engine"],
+    &["near", "survey"],
     &["shrink", "stats", "split", "weights", "sheet", "pack", "audit", "plan", "verify"],
     &["cli"],
 ];
-const JOBS: usize = 4;
+const JOBS: usize = 5;
 
 fn sources() -> Vec<PathBuf> {
     let mut files = Vec::new();
