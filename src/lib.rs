@@ -34,6 +34,7 @@ pub mod engine;
 
 pub mod survey;
 
+pub mod audit;
 pub mod plan;
 pub mod shrink;
 pub mod split;

@@ -38,7 +38,6 @@ fn of_trouble(trouble: &source::Finding, places: &HashMap<&str, usize>) -> Optio
         IgnoreFile | Manifest => "L015",
         LinkLoop | DanglingLink => "F015",
         NotRegular | Unreadable => "F009",
-        _ => return None,
     };
     let detail = match trouble.detail.as_str() {
         "" => trouble.kind.code().replace('_', " "),

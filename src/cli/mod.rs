@@ -1,6 +1,7 @@
 //! The command line: what was typed becomes plain options, what came out becomes text. No pixels, no walking.
 
 mod args;
+mod audit;
 mod config;
 mod plan;
 mod run;
@@ -40,6 +41,8 @@ enum Command {
     Shrink(shrink::Args),
     /// Exact normalization constants of the training rows
     Stats(stats::Args),
+    /// All that is wrong with the data, for a person and for CI
+    Audit(audit::Args),
     /// Parts for training, validation and test, or folds: groups whole, classes in their shares
     Split(split::Args),
     /// Class and sampler weights from the training images
@@ -54,6 +57,7 @@ impl Command {
         match self {
             Self::Shrink(args) => &args.input,
             Self::Stats(args) => &args.input,
+            Self::Audit(args) => &args.input,
             Self::Split(args) => &args.input,
             Self::Weights(args) => &args.input,
             Self::Plan(args) => &args.input,
@@ -63,7 +67,7 @@ impl Command {
     /// Does it decode, so that a crash of a decoder must be survived?
     fn decodes(&self) -> bool {
         match self {
-            Self::Shrink(_) | Self::Stats(_) | Self::Plan(_) => true,
+            Self::Shrink(_) | Self::Audit(_) | Self::Stats(_) | Self::Plan(_) => true,
             Self::Split(_) | Self::Weights(_) => false,
         }
     }
@@ -136,6 +140,7 @@ fn dispatch(cli: &Cli, terminal: &Terminal) -> Result<u8> {
     match &cli.command {
         Command::Shrink(args) => shrink::run(args, &cli.global, terminal, flight.as_ref()),
         Command::Stats(args) => stats::run(args, &cli.global, terminal, flight.as_ref()),
+        Command::Audit(args) => audit::run(args, &cli.global, terminal, flight.as_ref()),
         Command::Split(args) => split::run(args, &cli.global, terminal),
         Command::Weights(args) => weights::run(args, &cli.global, terminal),
         Command::Plan(args) => plan::run(args, &cli.global, terminal, flight.as_ref()),

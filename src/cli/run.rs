@@ -11,6 +11,7 @@ use crate::engine::crew::Crew;
 use crate::engine::flight::Flight;
 use crate::engine::pipe::{Damage, Pipe};
 use crate::error::{Error, Result};
+use crate::facts::{self, Cache};
 use crate::home::{self, Home};
 use crate::names::shown;
 use crate::source::{self, Listing};
@@ -83,4 +84,22 @@ pub fn pipe(input: &Input, global: &Global, contract: Contract, damage: Damage) 
 /// [`Error::Usage`] for impossible numbers.
 pub fn crew<'a>(global: &Global, cancel: &'a Cancel, flight: Option<&'a Flight>) -> Result<Crew<'a>> {
     Ok(Crew { threads: workers(global.threads)?, cancel, flight })
+}
+
+/// The cache of what is known of the images of `listing`, unless the user wants none.
+pub fn cache(without: bool, listing: &Listing) -> Option<Cache> {
+    let home = facts::home().filter(|_| !without)?;
+    Some(Cache::open(&home, &listing.root))
+}
+
+/// Says what the cache spared, or that it cannot be kept.
+pub fn tell_cache(cache: Option<&Cache>, decoded: usize, terminal: &Terminal) {
+    let Some(cache) = cache else { return };
+    if cache.hits() > 0 && terminal.verbose > 0 {
+        let (hits, decoded) = (thousands(cache.hits() as u64), thousands(decoded as u64));
+        terminal.say(&format!("{hits} images were known, {decoded} decoded"));
+    }
+    if !cache.is_writable() {
+        terminal.say("the cache of facts cannot be written, so the next command will decode again (PREP_CACHE_DIR says where)");
+    }
 }
