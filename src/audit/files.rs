@@ -46,8 +46,8 @@ pub fn of_image(at: usize, path: &str, facts: &Facts, usual: &Usual) -> Vec<Find
     if let Some(fault) = &facts.fault {
         found.extend(of_fault(at, fault));
     }
-    if !names::is_plain(path) {
-        found.extend(Finding::image("F010", at, "control characters or bytes outside UTF-8 in the path"));
+    if names::is_escaped(path) {
+        found.extend(Finding::image("F010", at, "control characters or bytes outside UTF-8"));
     }
     found.extend(facts.notes.iter().filter_map(|note| of_note(at, note)));
     found.extend(of_header(at, facts));
@@ -79,7 +79,8 @@ fn of_fault(at: usize, fault: &Fault) -> Option<Finding> {
         // Told by the listing, or by the user.
         Missing | Ambiguous | OutsideRoot | Unlisted | Junk | Excluded => return None,
     };
-    Finding::image(id, at, fault.to_string())
+    let detail = if fault.detail.is_empty() { fault.cause.code().replace('_', " ") } else { fault.detail.clone() };
+    Finding::image(id, at, detail)
 }
 
 fn of_note(at: usize, note: &Note) -> Option<Finding> {
@@ -100,7 +101,15 @@ fn of_note(at: usize, note: &Note) -> Option<Finding> {
         Gray => "M001",
         _ => return None,
     };
-    Finding::image(id, at, note.to_string())
+    let detail = match (note.kind, note.detail.as_str()) {
+        (Oriented, turn) => format!("orientation {turn}"),
+        (DeepBits, bits) => format!("{bits} bits"),
+        (Frames, n) => format!("{n} frames"),
+        (ExtMismatch | IccConverted, what) => what.to_owned(),
+        (kind, "") => kind.code().replace('_', " "),
+        (kind, told) => format!("{}: {told}", kind.code().replace('_', " ")),
+    };
+    Finding::image(id, at, detail)
 }
 
 fn of_header(at: usize, facts: &Facts) -> Vec<Finding> {

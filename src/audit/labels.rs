@@ -41,7 +41,7 @@ fn of_trouble(trouble: &source::Finding, places: &HashMap<&str, usize>) -> Optio
     };
     let detail = match trouble.detail.as_str() {
         "" => trouble.kind.code().replace('_', " "),
-        told => format!("{}: {told}", trouble.kind.code().replace('_', " ")),
+        told => told.to_owned(),
     };
     let mut finding = Finding::place(id, &trouble.at, trouble.line, detail)?;
     finding.images.extend(places.get(trouble.at.as_str()));

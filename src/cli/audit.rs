@@ -56,9 +56,6 @@ pub struct Args {
     /// The manifest that --exclude writes; by default the input's own
     #[arg(short, long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Neither use nor keep the cache of facts
-    #[arg(long)]
-    no_cache: bool,
 }
 
 #[derive(ValueEnum, Debug, Clone, Copy)]
@@ -94,7 +91,7 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal, flight: Option<&Fl
     let (listing, home) = run::list_at_home(&input, &input.options(), args.out.as_deref(), terminal)?;
     let pipe = run::pipe(&input, global, Contract::default(), Damage::Tell)?;
     let crew = run::crew(global, &cancel, flight)?;
-    let mut cache = run::cache(args.no_cache, &listing);
+    let mut cache = run::cache(global, &listing);
     let mut watch = watcher(global);
     let chosen: Vec<usize> = (0..listing.entries.len()).collect();
     let survey = survey::run(&listing, &chosen, &pipe, &crew, cache.as_mut(), watch.as_mut())?;

@@ -1,6 +1,6 @@
 //! What every command that looks at images begins with: the listing, said aloud, and the engine.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::args::{Global, Input, workers};
 use super::terminal::{Terminal, thousands};
@@ -87,9 +87,14 @@ pub fn crew<'a>(global: &Global, cancel: &'a Cancel, flight: Option<&'a Flight>)
 }
 
 /// The cache of what is known of the images of `listing`, unless the user wants none.
-pub fn cache(without: bool, listing: &Listing) -> Option<Cache> {
-    let home = facts::home().filter(|_| !without)?;
+pub fn cache(global: &Global, listing: &Listing) -> Option<Cache> {
+    let home = cache_home(global).filter(|_| !global.no_cache)?;
     Some(Cache::open(&home, &listing.root))
+}
+
+/// The folder of all caches; none where there is no place for it.
+pub fn cache_home(global: &Global) -> Option<PathBuf> {
+    facts::home(global.cache_dir.as_deref())
 }
 
 /// Says what the cache spared, or that it cannot be kept.
@@ -100,6 +105,6 @@ pub fn tell_cache(cache: Option<&Cache>, decoded: usize, terminal: &Terminal) {
         terminal.say(&format!("{hits} images were known, {decoded} decoded"));
     }
     if !cache.is_writable() {
-        terminal.say("the cache of facts cannot be written, so the next command will decode again (PREP_CACHE_DIR says where)");
+        terminal.say("the cache of facts cannot be written, so the next command will decode again; --cache-dir names another place");
     }
 }

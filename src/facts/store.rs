@@ -7,21 +7,18 @@ use super::cache::{self, Info};
 use crate::error::{Error, Result};
 use crate::out;
 
-/// Says where caches go, before what the system has for that.
-const VARIABLE: &str = "PREP_CACHE_DIR";
 /// The folder of prep's caches of facts; only what lies in it is ever removed.
 const FACTS: &str = "prep-facts";
 
-/// The folder of all caches: `$PREP_CACHE_DIR`, `$XDG_CACHE_HOME`, `~/Library/Caches` on a Mac, `~/.cache`; and
-/// `prep-facts` in it. None where the user has no home.
-pub fn home() -> Option<PathBuf> {
+/// The folder of all caches: `own`, else `$XDG_CACHE_HOME`, `~/Library/Caches` on a Mac, `~/.cache`; and `prep-facts`
+/// in it. None where the user has no home.
+pub fn home(own: Option<&Path>) -> Option<PathBuf> {
     let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
-    let own = std::env::var_os(VARIABLE).map(PathBuf::from).filter(|p| !p.as_os_str().is_empty());
     let users = || {
         let below = if cfg!(target_os = "macos") { "Library/Caches" } else { ".cache" };
         folder("XDG_CACHE_HOME").or_else(|| folder("HOME").map(|home| home.join(below)))
     };
-    Some(own.or_else(users)?.join(FACTS))
+    Some(own.map(Path::to_owned).or_else(users)?.join(FACTS))
 }
 
 /// The folder of the cache of the data set at `root`.

@@ -7,7 +7,7 @@ use crate::engine::progress::{Tally, Watch};
 use crate::entry::Entry;
 use crate::error::Result;
 use crate::facts::{Cache, Facts, Seen};
-use crate::fault::Fault;
+use crate::fault::{Cause, Fault};
 use crate::measure::{Quality, pass};
 use crate::normal;
 use crate::pixels::Scale;
@@ -73,13 +73,14 @@ pub fn run(
     Ok(Survey { facts: facts.into_iter().flatten().collect(), decoded: fresh.len() })
 }
 
-/// What needs no decoding: rows that the listing itself refuses, and what the cache has.
+/// What needs no decoding: rows that the listing itself refuses, and what the cache has. A file that the table does not
+/// name is looked at all the same: it may be a copy, or a picture that was forgotten.
 fn known(listing: &Listing, chosen: &[usize], cache: Option<&Cache>) -> Vec<Option<Facts>> {
     let of = |i: &usize| {
         let entry = &listing.entries[*i];
         match &entry.fault {
-            Some(fault) => Some(Facts::of_fault(entry.bytes, fault.clone())),
-            None => cache.and_then(|cache| cache.get(&entry.path, &Stamp::of(&entry.file))),
+            Some(fault) if fault.cause != Cause::Unlisted => Some(Facts::of_fault(entry.bytes, fault.clone())),
+            _ => cache.and_then(|cache| cache.get(&entry.path, &Stamp::of(&entry.file))),
         }
     };
     chosen.iter().map(of).collect()
@@ -87,6 +88,9 @@ fn known(listing: &Listing, chosen: &[usize], cache: Option<&Cache>) -> Vec<Opti
 
 /// Reads and decodes one image.
 fn look(pipe: &Pipe, entry: &Entry, item: &Item<'_>, scratch: &mut Scratch) -> Facts {
+    let unlisted = entry.fault.as_ref().is_some_and(|f| f.cause == Cause::Unlisted);
+    let bare = unlisted.then(|| Entry { fault: None, ..entry.clone() });
+    let entry = bare.as_ref().unwrap_or(entry);
     let outcome = pipe.read(entry, item, scratch, |read, codec| Ok(decode(pipe, read, item, codec)));
     outcome.unwrap_or_else(|fault| Facts::of_fault(entry.bytes, fault))
 }
