@@ -5,11 +5,12 @@
 //! | layer | rooms |
 //! |---|---|
 //! | 0 ground | [`error`], [`fault`], [`names`], [`out`], [`table`] |
-//! | 1 pixels | [`pixels`], [`decode`], [`normal`], [`resize`], [`encode`] |
+//! | 1 pixels | [`pixels`], [`decode`], [`normal`], [`resize`], [`encode`], [`measure`] |
 //! | 2 samples | [`entry`], [`source`], [`manifest`], [`home`] |
 //! | 3 engine | [`engine`] |
-//! | 4 jobs | [`shrink`], [`split`], [`weights`] |
-//! | 5 front | [`cli`] and `main.rs` |
+//! | 4 searches | [`near`] |
+//! | 5 jobs | [`shrink`], [`split`], [`weights`] |
+//! | 6 front | [`cli`] and `main.rs` |
 
 pub mod error;
 pub mod fault;
@@ -32,6 +33,7 @@ pub mod source;
 
 pub mod engine;
 
+pub mod near;
 pub mod survey;
 
 pub mod audit;

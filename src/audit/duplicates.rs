@@ -6,30 +6,11 @@ use super::finding::Finding;
 use crate::entry::Entry;
 use crate::facts::Facts;
 use crate::names::shown;
-
-/// Two pictures that look alike, as the search tells it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Alike {
-    /// A row.
-    pub a: usize,
-    /// A later row.
-    pub b: usize,
-    /// Versions of one shot; else only the same scene.
-    pub is_copy: bool,
-    /// How they are alike, for a person.
-    pub how: String,
-}
-
-/// A set of rows around the one to keep.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Set {
-    /// The one to keep comes first, the others by path.
-    images: Vec<usize>,
-    how: String,
-}
+use crate::near::{self, Pair, Part, Tier};
+use crate::pixels::Orientation;
 
 /// Sets of the same bytes and the same pixels, and stars of near-duplicates; leaks and conflicts among them.
-pub fn findings(entries: &[Entry], facts: &[Facts], alike: &[Alike]) -> Vec<Finding> {
+pub fn findings(entries: &[Entry], facts: &[Facts], alike: &[Pair]) -> Vec<Finding> {
     let mut found = Vec::new();
     let usable = |i: &usize| facts[*i].fault.is_none();
     let rank = |i: &usize| rank(*i, &facts[*i]);
@@ -49,22 +30,50 @@ pub fn findings(entries: &[Entry], facts: &[Facts], alike: &[Alike]) -> Vec<Find
         found.extend(conflict(entries, images, "D004", "the same picture"));
         found.extend(leak(entries, images, "D005", "the same picture"));
     }
-    let stars = |is_copy: bool| {
-        let pairs = alike
+    let stars = |tier: Tier| {
+        let pairs: Vec<Pair> = alike
             .iter()
-            .filter(|p| p.is_copy == is_copy && usable(&p.a) && usable(&p.b))
-            .filter(|p| pixel_hash(p.a) != pixel_hash(p.b));
-        stars(pairs, &rank)
+            .filter(|p| p.tier == tier && usable(&p.a) && usable(&p.b) && pixel_hash(p.a) != pixel_hash(p.b))
+            .copied()
+            .collect();
+        near::stars(&pairs, |i| rank(&i))
     };
-    for set in stars(true) {
-        found.extend(conflict(entries, &set.images, "D007", &set.how));
-        found.extend(leak(entries, &set.images, "D006", &set.how));
-        found.extend(Finding::set("D003", set.images, set.how));
+    for star in stars(Tier::Sure) {
+        let (images, how) = told(&star);
+        found.extend(conflict(entries, &images, "D007", &how));
+        found.extend(leak(entries, &images, "D006", &how));
+        found.extend(Finding::set("D003", images, how));
     }
-    for set in stars(false) {
-        found.extend(Finding::set("D008", set.images, set.how));
+    for star in stars(Tier::Suspected) {
+        let (images, how) = told(&star);
+        found.extend(Finding::set("D008", images, how));
     }
     found
+}
+
+/// The rows of a star, the kept one first, and how the others are like it.
+fn told(star: &near::Star) -> (Vec<usize>, String) {
+    let images = std::iter::once(star.kept).chain(star.others.iter().map(|(i, _)| *i)).collect();
+    let mut hows: Vec<String> = star.others.iter().map(|(_, pair)| how(pair)).collect();
+    hows.dedup();
+    (images, hows.join("; "))
+}
+
+/// How the pictures of a pair are alike, for a person.
+pub fn how(pair: &Pair) -> String {
+    let turn = match pair.turn {
+        Orientation::Upright => "",
+        Orientation::FlipH => ", mirrored",
+        Orientation::FlipV => ", upside down and mirrored",
+        Orientation::Rotate180 => ", turned by 180 degrees",
+        Orientation::Rotate90 | Orientation::Rotate270 => ", turned by 90 degrees",
+        Orientation::Transpose | Orientation::Transverse => ", turned by 90 degrees and mirrored",
+    };
+    let part = match pair.part {
+        None => "",
+        Some(Part::OfA(_) | Part::OfB(_)) => ", one a part of the other or tilted",
+    };
+    format!("{} of 255 bits differ, correlation {:.2}{turn}{part}", pair.distance, pair.agreement)
 }
 
 /// Which one is kept: the most pixels, then the most bytes, then the first path. Smaller is better.
@@ -94,43 +103,6 @@ fn sets<K: Ord>(
         }
     }
     sets
-}
-
-/// Stars: the best picture of all that are left takes those that are like itself, then the next best. Never chains:
-/// that A is like B and B like C does not make C a copy of A.
-fn stars<'a>(
-    pairs: impl Iterator<Item = &'a Alike>,
-    rank: &impl Fn(&usize) -> (u64, u64, usize),
-) -> Vec<Set> {
-    let mut near: BTreeMap<usize, Vec<(usize, &str)>> = BTreeMap::new();
-    for pair in pairs {
-        near.entry(pair.a).or_default().push((pair.b, &pair.how));
-        near.entry(pair.b).or_default().push((pair.a, &pair.how));
-    }
-    let mut order: Vec<usize> = near.keys().copied().collect();
-    order.sort_by_key(rank);
-    let mut taken = BTreeSet::new();
-    let mut stars = Vec::new();
-    for kept in order {
-        if taken.contains(&kept) {
-            continue;
-        }
-        let mut rays: Vec<&(usize, &str)> = near[&kept].iter().filter(|(i, _)| !taken.contains(i)).collect();
-        if rays.is_empty() {
-            continue;
-        }
-        rays.sort();
-        rays.dedup_by_key(|(i, _)| *i);
-        taken.insert(kept);
-        taken.extend(rays.iter().map(|(i, _)| *i));
-        let mut hows: Vec<&str> = rays.iter().map(|(_, how)| *how).collect();
-        hows.sort_unstable();
-        hows.dedup();
-        let how = hows.join("; ");
-        stars.push(Set { images: std::iter::once(kept).chain(rays.iter().map(|(i, _)| *i)).collect(), how });
-    }
-    stars.sort_by_key(|set| set.images[0]);
-    stars
 }
 
 /// Labels that differ by more than case and spaces.

@@ -14,11 +14,11 @@ mod tables;
 use std::collections::BTreeMap;
 
 pub use self::code::{CODES, Code, Severity};
-pub use self::duplicates::Alike;
 pub use self::exclude::{Exclusion, by_codes, by_list};
 pub use self::finding::Finding;
 pub use self::tables::{write_facts, write_findings};
 use crate::facts::Facts;
+use crate::near::Pair;
 use crate::source::Listing;
 
 /// What is looked for.
@@ -42,7 +42,7 @@ impl Choice {
 pub fn judge(
     listing: &Listing,
     facts: &[Facts],
-    alike: &[Alike],
+    alike: &[Pair],
     others: Vec<Finding>,
     choice: &Choice,
 ) -> Vec<Finding> {

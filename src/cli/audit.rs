@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::args::{Global, Input};
 use super::run;
-use super::terminal::{Terminal, bytes, columns, near, plural, thousands};
+use super::terminal::{Terminal, bytes, columns, plural, thousands};
 use super::watch::watcher;
 use crate::audit::{self, CODES, Choice, Code, Exclusion, Finding, Severity};
 use crate::decode::Contract;
@@ -19,6 +19,7 @@ use crate::facts::Facts;
 use crate::fault::{Cause, Fault, Status};
 use crate::home::Home;
 use crate::names::shown;
+use crate::near;
 use crate::source::Listing;
 use crate::survey;
 
@@ -44,6 +45,9 @@ pub struct Args {
     /// Exit with 1 when there is a finding at least as bad as this
     #[arg(long, value_enum, default_value = "error", value_name = "LEVEL")]
     fail_on: FailOn,
+    /// Look for no near-duplicates (same bytes and same pixels are found all the same)
+    #[arg(long)]
+    no_near: bool,
     /// Write one row an image with everything that is known of it
     #[arg(long, value_name = "FILE.csv")]
     facts: Option<PathBuf>,
@@ -96,7 +100,8 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal, flight: Option<&Fl
     let chosen: Vec<usize> = (0..listing.entries.len()).collect();
     let survey = survey::run(&listing, &chosen, &pipe, &crew, cache.as_mut(), watch.as_mut())?;
     run::tell_cache(cache.as_ref(), survey.decoded, terminal);
-    let findings = audit::judge(&listing, &survey.facts, &[], Vec::new(), &choice);
+    let alike = alike(args, &survey, (pipe.threads, &cancel), terminal)?;
+    let findings = audit::judge(&listing, &survey.facts, &alike, Vec::new(), &choice);
     if let Some(path) = &args.facts {
         audit::write_facts(path, &listing, &survey.facts, &findings)?;
     }
@@ -113,10 +118,10 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal, flight: Option<&Fl
         terminal.result(&summary(&input, &listing, &survey.facts, &findings, terminal.verbose > 0))?;
     }
     for path in [&args.facts, &args.findings].into_iter().flatten() {
-        terminal.say(&format!("Written: {}", shown(&near(path))));
+        terminal.say(&format!("Written: {}", shown(&super::terminal::near(path))));
     }
     if let Some(rows) = excluded {
-        let place = shown(&near(&home.manifest)).to_string();
+        let place = shown(&super::terminal::near(&home.manifest)).to_string();
         terminal.say(&match global.dry_run {
             true => format!("Would exclude {} in {place}", plural(rows, "image")),
             false => format!("Excluded {} in {place}; prep undo takes it back", plural(rows, "image")),
@@ -125,6 +130,32 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal, flight: Option<&Fl
     let bad = survey.facts.iter().filter(|f| is_bad(f.status())).count();
     let failing = args.fail_on.least().is_some_and(|least| findings.iter().any(|f| f.code.severity >= least));
     Ok(u8::from(failing || input.max_bad.exceeded(bad, survey.facts.len())))
+}
+
+/// The near-duplicates, unless nobody wants them.
+fn alike(
+    args: &Args,
+    survey: &survey::Survey,
+    (threads, cancel): (usize, &Cancel),
+    terminal: &Terminal,
+) -> Result<Vec<near::Pair>> {
+    if args.no_near {
+        return Ok(Vec::new());
+    }
+    let options = near::Options { threads, ..near::Options::default() };
+    let found = near::search(&survey.prints, &options, cancel, &mut |_, _| ())?;
+    if found.depth < near::Depth::Windows {
+        let n = thousands(found.prints as u64);
+        let without = match found.depth {
+            near::Depth::Upright => "crops, turned and mirrored copies",
+            _ => "crops and small rotations",
+        };
+        terminal.say(&format!("of {n} pictures near-duplicates are looked for without {without}"));
+    }
+    if found.crowded > 0 {
+        terminal.say(&format!("{} look like so many others that not all pairs are told", plural(found.crowded, "picture")));
+    }
+    Ok(found.pairs)
 }
 
 fn is_bad(status: Status) -> bool {

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Facts, store};
 use crate::error::{Error, Result};
+use crate::measure::Print;
 use crate::out::{self, Atomic};
 use crate::source::Stamp;
 
@@ -242,7 +243,8 @@ impl Cache {
 /// The first line of a segment of this version.
 fn heading() -> String {
     let (version, engine) = (env!("CARGO_PKG_VERSION"), crate::encode::jpeg_engine());
-    format!("prep facts {VERSION} prep={version} jpeg={engine}\n")
+    let print = Print::VERSION;
+    format!("prep facts {VERSION} print={print} prep={version} jpeg={engine}\n")
 }
 
 fn key(path: &str) -> u64 {

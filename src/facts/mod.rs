@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::decode::{Header, Mode};
 use crate::fault::{Cause, Fault, Note, Status};
-use crate::measure::{ImageSums, Quality};
+use crate::measure::{ImageSums, Print, Quality};
 
 pub use cache::{Cache, Info};
 pub use store::{clear, home, info};
@@ -41,6 +41,29 @@ pub struct Seen {
     pub sums: ImageSums,
     /// Brightness, sharpness and so on.
     pub quality: Quality,
+    /// What near-duplicates are told by; none for a flat picture.
+    #[serde(with = "print_as_bytes")]
+    pub print: Option<Box<Print>>,
+}
+
+/// A print as its own bytes, which are the same on every machine.
+mod print_as_bytes {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+
+    use crate::measure::Print;
+
+    pub fn serialize<S: Serializer>(print: &Option<Box<Print>>, to: S) -> Result<S::Ok, S::Error> {
+        print.as_ref().map(|print| print.to_bytes()).unwrap_or_default().serialize(to)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Box<Print>>, D::Error> {
+        let bytes = Vec::<u8>::deserialize(from)?;
+        if bytes.is_empty() {
+            return Ok(None);
+        }
+        let print = Print::from_bytes(&bytes).ok_or_else(|| D::Error::custom("a print of another size"))?;
+        Ok(Some(Box::new(print)))
+    }
 }
 
 impl Facts {

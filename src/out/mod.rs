@@ -8,6 +8,7 @@ pub mod journal;
 pub mod link;
 pub mod place;
 pub mod plan;
+mod spool;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Seek, Write};
@@ -15,6 +16,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Error, Result};
+
+pub use spool::Spool;
 
 /// What temporary names begin with. Leftovers of a killed run are swept by [`Claim::sweep`].
 pub const TEMP_PREFIX: &str = ".prep-tmp-";

@@ -1,5 +1,7 @@
 //! The facts of every image of a listing: from the cache where the file is unchanged, else by one full decode.
 
+mod prints;
+
 use crate::decode::Codec;
 use crate::engine::crew::{Crew, Item};
 use crate::engine::pipe::{Pipe, Read, Scratch};
@@ -8,16 +10,20 @@ use crate::entry::Entry;
 use crate::error::Result;
 use crate::facts::{Cache, Facts, Seen};
 use crate::fault::{Cause, Fault};
-use crate::measure::{Quality, pass};
+use crate::measure::{Luma, PLANE, Print, Quality, pass};
 use crate::normal;
 use crate::pixels::Scale;
 use crate::source::{Listing, Stamp};
 
+pub use prints::Kept;
+
 /// The facts of some rows of a listing.
 #[derive(Debug)]
 pub struct Survey {
-    /// One for each row that was asked for, in their order.
+    /// One for each row that was asked for, in their order; without the prints.
     pub facts: Vec<Facts>,
+    /// Their prints.
+    pub prints: Kept,
     /// Images that were decoded; the others were known.
     pub decoded: usize,
 }
@@ -36,7 +42,8 @@ pub fn run(
     watch: &mut dyn Watch,
 ) -> Result<Survey> {
     let entry = |k: usize| &listing.entries[chosen[k]];
-    let mut facts: Vec<Option<Facts>> = known(listing, chosen, cache.as_deref());
+    let mut prints = Kept::new(chosen.len())?;
+    let mut facts: Vec<Option<Facts>> = known(listing, chosen, cache.as_deref(), &mut prints)?;
     let fresh: Vec<usize> = (0..chosen.len()).filter(|k| facts[*k].is_none()).collect();
     let keys: Vec<&str> = fresh.iter().map(|k| entry(*k).path.as_str()).collect();
     let total_bytes = fresh.iter().map(|k| entry(*k).bytes).sum();
@@ -51,7 +58,7 @@ pub fn run(
             (facts, (before == Stamp::of(&entry.file)).then_some(before))
         },
         |i, fault| (Facts::of_fault(entry(fresh[i]).bytes, fault), None),
-        |i, (found, stamp)| {
+        |i, (mut found, stamp)| {
             let entry = entry(fresh[i]);
             tally.done += 1;
             tally.bytes += entry.bytes;
@@ -59,6 +66,7 @@ pub fn run(
             if let (Some(cache), Some(stamp)) = (cache.as_deref_mut(), stamp) {
                 cache.put(&entry.path, stamp, &found);
             }
+            prints.take_from(fresh[i], &mut found)?;
             facts[fresh[i]] = Some(found);
             watch.step(&tally);
             Ok(())
@@ -70,20 +78,30 @@ pub fn run(
         cache.close();
     }
     outcome?;
-    Ok(Survey { facts: facts.into_iter().flatten().collect(), decoded: fresh.len() })
+    Ok(Survey { facts: facts.into_iter().flatten().collect(), prints, decoded: fresh.len() })
 }
 
 /// What needs no decoding: rows that the listing itself refuses, and what the cache has. A file that the table does not
 /// name is looked at all the same: it may be a copy, or a picture that was forgotten.
-fn known(listing: &Listing, chosen: &[usize], cache: Option<&Cache>) -> Vec<Option<Facts>> {
-    let of = |i: &usize| {
-        let entry = &listing.entries[*i];
-        match &entry.fault {
-            Some(fault) if fault.cause != Cause::Unlisted => Some(Facts::of_fault(entry.bytes, fault.clone())),
-            _ => cache.and_then(|cache| cache.get(&entry.path, &Stamp::of(&entry.file))),
-        }
+fn known(
+    listing: &Listing,
+    chosen: &[usize],
+    cache: Option<&Cache>,
+    prints: &mut Kept,
+) -> Result<Vec<Option<Facts>>> {
+    let of = |entry: &Entry| match &entry.fault {
+        Some(fault) if fault.cause != Cause::Unlisted => Some(Facts::of_fault(entry.bytes, fault.clone())),
+        _ => cache.and_then(|cache| cache.get(&entry.path, &Stamp::of(&entry.file))),
     };
-    chosen.iter().map(of).collect()
+    let mut known = Vec::with_capacity(chosen.len());
+    for (k, i) in chosen.iter().enumerate() {
+        let mut facts = of(&listing.entries[*i]);
+        if let Some(facts) = &mut facts {
+            prints.take_from(k, facts)?;
+        }
+        known.push(facts);
+    }
+    Ok(known)
 }
 
 /// Reads and decodes one image.
@@ -125,5 +143,6 @@ fn see(
     facts.fault = held.decoded.damage.take();
     let upright = normal::upright_srgb(held.decoded.rgb, &held.decoded.finish);
     let pass = pass(&upright);
-    Ok(Seen { pixel_hash: pass.hash, sums: pass.sums, quality: Quality::of(&pass.small) })
+    let print = Print::of(&Luma::of(&pass.small, PLANE)).map(Box::new);
+    Ok(Seen { pixel_hash: pass.hash, sums: pass.sums, quality: Quality::of(&pass.small), print })
 }

@@ -104,7 +104,7 @@ fn files_stay_readable() {
 }
 
 #[test]
-fn unsafe_code_lives_in_one_room() {
+fn unsafe_code_lives_in_two_small_files() {
     let word = ["un", "safe"].concat();
     let rooms: Vec<String> = sources()
         .into_iter()
@@ -114,5 +114,6 @@ fn unsafe_code_lives_in_one_room() {
         })
         .map(|file| file.display().to_string())
         .collect();
-    assert!(rooms.iter().all(|room| room.ends_with("decode/turbo.rs")), "{rooms:?}");
+    let known = ["decode/turbo.rs", "near/popcount.rs"];
+    assert!(rooms.iter().all(|room| known.iter().any(|file| room.ends_with(file))), "{rooms:?}");
 }
