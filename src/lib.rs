@@ -35,6 +35,7 @@ pub mod engine;
 
 pub mod near;
 pub mod survey;
+pub mod thumb;
 
 pub mod audit;
 pub mod plan;

@@ -9,7 +9,7 @@ const LAYERS: [&[&str]; 7] = [
     &["pixels", "decode", "normal", "resize", "encode", "measure"],
     &["entry", "source", "manifest", "home", "facts"],
     &["engine"],
-    &["near", "survey"],
+    &["near", "survey", "thumb"],
     &["shrink", "stats", "split", "weights", "sheet", "pack", "audit", "plan", "verify"],
     &["cli"],
 ];
