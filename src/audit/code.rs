@@ -45,9 +45,9 @@ impl Code {
 
     /// Does one of `patterns` (`F`, `D00`, `D004`, in any case) name this code?
     pub fn is_named(&self, patterns: &[String]) -> bool {
-        patterns.iter().any(|p| {
-            self.id.get(..p.len()).is_some_and(|head| !p.is_empty() && head.eq_ignore_ascii_case(p))
-        })
+        patterns
+            .iter()
+            .any(|p| self.id.get(..p.len()).is_some_and(|head| !p.is_empty() && head.eq_ignore_ascii_case(p)))
     }
 }
 
@@ -89,7 +89,7 @@ pub static CODES: &[Code] = &[
         "Look at them side by side: prep audit --html."),
     code("D008", I, "same scene",
         "Pictures that look like several shots of one scene or object. They are no copies, but they belong on one side of a split.",
-        "Give them one group: prep split --group-dups joins them when asked with --near scene, or add a group column."),
+        "Give them one group: prep split --group-dups=scene keeps them together, or add a group column."),
     code("D009", E, "also in the other set",
         "The same picture (bytes or pixels) is in the set named by --against.",
         "If that is a test set or a benchmark, take these out: prep audit --against OTHER --exclude D009."),

@@ -29,7 +29,12 @@ impl Finding {
     }
 
     /// A finding about something else.
-    pub fn place(id: &str, at: impl Into<String>, line: Option<u64>, detail: impl Into<String>) -> Option<Self> {
+    pub fn place(
+        id: &str,
+        at: impl Into<String>,
+        line: Option<u64>,
+        detail: impl Into<String>,
+    ) -> Option<Self> {
         Some(Self { code: Code::find(id)?, images: Vec::new(), at: at.into(), line, detail: detail.into() })
     }
 

@@ -76,7 +76,8 @@ impl Command {
     fn decodes(&self) -> bool {
         match self {
             Self::Shrink(_) | Self::Audit(_) | Self::Stats(_) | Self::Plan(_) => true,
-            Self::Split(_) | Self::Weights(_) | Self::Undo(_) | Self::Cache(_) => false,
+            Self::Split(args) => args.decodes(),
+            Self::Weights(_) | Self::Undo(_) | Self::Cache(_) => false,
         }
     }
 }
@@ -149,7 +150,7 @@ fn dispatch(cli: &Cli, terminal: &Terminal) -> Result<u8> {
         Command::Shrink(args) => shrink::run(args, &cli.global, terminal, flight.as_ref()),
         Command::Stats(args) => stats::run(args, &cli.global, terminal, flight.as_ref()),
         Command::Audit(args) => audit::run(args, &cli.global, terminal, flight.as_ref()),
-        Command::Split(args) => split::run(args, &cli.global, terminal),
+        Command::Split(args) => split::run(args, &cli.global, terminal, flight.as_ref()),
         Command::Weights(args) => weights::run(args, &cli.global, terminal),
         Command::Plan(args) => plan::run(args, &cli.global, terminal, flight.as_ref()),
         Command::Undo(args) => undo::run(args, &cli.global, terminal),

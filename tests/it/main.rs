@@ -20,6 +20,7 @@ mod plan;
 mod plan_models;
 mod plan_onnx;
 mod regress;
+mod regress_split;
 mod shrink;
 mod source_table;
 mod source_tree;
