@@ -4,7 +4,7 @@
 //!
 //! | layer | rooms |
 //! |---|---|
-//! | 0 ground | [`error`], [`fault`], [`names`], [`out`], [`table`] |
+//! | 0 ground | [`error`], [`fault`], [`names`], [`out`], [`page`], [`table`] |
 //! | 1 pixels | [`pixels`], [`decode`], [`normal`], [`resize`], [`encode`] |
 //! | 2 samples | [`entry`], [`source`], [`manifest`], [`home`] |
 //! | 3 engine | [`engine`] |
@@ -15,6 +15,7 @@ pub mod error;
 pub mod fault;
 pub mod names;
 pub mod out;
+pub mod page;
 pub mod table;
 
 pub mod decode;
