@@ -98,7 +98,9 @@ fn finding(finding: &Finding) -> String {
     let _ = write!(out, "</ul></details>");
     let shown = finding.items.iter().any(|item| item.image.is_some());
     let count = if shown {
-        format!("<button type=button class=count data-view=images data-find=\"{code}\" title=\"Look at them\">{count}</button>")
+        format!(
+            "<button type=button class=count data-view=images data-find=\"{code}\" title=\"Look at them\">{count}</button>"
+        )
     } else {
         count
     };

@@ -192,7 +192,11 @@ fn legend(parts: &[String]) -> String {
     let mut out = String::from("<span class=legend>");
     for (at, part) in parts.iter().enumerate() {
         let name = markup(&elided(&shown(part).to_string(), 24));
-        let _ = write!(out, "<span><svg width=10 height=10 aria-hidden=true><rect width=10 height=10 rx=2 class=p{} /></svg>{name}</span>", at % 6);
+        let _ = write!(
+            out,
+            "<span><svg width=10 height=10 aria-hidden=true><rect width=10 height=10 rx=2 class=p{} /></svg>{name}</span>",
+            at % 6
+        );
     }
     out + "</span>"
 }

@@ -87,9 +87,14 @@ mod tests {
 
     #[test]
     fn base64_is_that_of_the_standard() {
-        for (bytes, want) in
-            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("fooba", "Zm9vYmE=")]
-        {
+        for (bytes, want) in [
+            ("", ""),
+            ("f", "Zg=="),
+            ("fo", "Zm8="),
+            ("foo", "Zm9v"),
+            ("foob", "Zm9vYg=="),
+            ("fooba", "Zm9vYmE="),
+        ] {
             let mut out = String::new();
             base64(&mut out, bytes.as_bytes());
             assert_eq!(out, want);
@@ -98,7 +103,10 @@ mod tests {
 
     #[test]
     fn no_name_becomes_markup() {
-        assert_eq!(text("<img src=x onerror=\"a('&')\">"), "&lt;img src=x onerror=&quot;a(&#39;&amp;&#39;)&quot;&gt;");
+        assert_eq!(
+            text("<img src=x onerror=\"a('&')\">"),
+            "&lt;img src=x onerror=&quot;a(&#39;&amp;&#39;)&quot;&gt;"
+        );
         assert_eq!(text("a\u{202e}gpj.exe\x1b[1m"), "a\\u{202e}gpj.exe\\u{1b}[1m");
         let mut out = Vec::new();
         let name = "</script><!-- <b>";

@@ -11,7 +11,14 @@ pub(super) fn slots(sheet: &Sheet) -> Vec<(&'static str, String)> {
     let sections: String = sheet
         .sections
         .iter()
-        .map(|s| format!("<li>{} <small>{} ({})</small>", text(&s.title), text(&s.note), thousands(s.cells.len() as u64)))
+        .map(|s| {
+            format!(
+                "<li>{} <small>{} ({})</small>",
+                text(&s.title),
+                text(&s.note),
+                thousands(s.cells.len() as u64)
+            )
+        })
         .collect();
     vec![
         ("summary", text(&sheet.summary)),

@@ -3,7 +3,7 @@
 const CARD = { wide: 148, gap: 12, picture: 112, height: 188 };
 const MOST_CHOICES = 30;
 const cardRows = new Rows(byId('cards'));
-const marks = new Marks('audit', () => { renderMarks(); refreshCards(); });
+const marks = new Marks('audit', mark => mark === 1, () => { renderMarks(); refreshCards(); });
 let found = [];
 let columns = 1;
 let at = -1;
@@ -129,7 +129,7 @@ function listText() {
 }
 
 function move(step) {
-  if (byId('detail').open) return step % 1 === 0 && openDetail(seen, seen[Math.max(0, Math.min(seen.length - 1, openAt + Math.sign(step)))]);
+  if (byId('detail').open) return openDetail(seen, seen[Math.max(0, Math.min(seen.length - 1, openAt + step))]);
   if (filter.view !== 'images' || !found.length) return false;
   at = Math.max(0, Math.min(found.length - 1, at + step));
   focusCard();
@@ -192,10 +192,12 @@ function renderDetail() {
   fillDialog(byId('detail'), el('div', { class: 'view' }, largePicture(image, DATA.head.root), info));
 }
 
-function step(back) {
-  if (byId('detail').open) return byId('detail').close();
-  if (filter.view === 'overview') return false;
-  go(JSON.stringify(back) === JSON.stringify(filter) ? { view: 'overview' } : back);
+// Takes the filters back; without any, back to the overview.
+function leave() {
+  if (byId('detail').open) return false;
+  const { view, sort, ...rest } = NONE;
+  const filtered = Object.keys(rest).some(name => filter[name] !== NONE[name]);
+  go(filtered ? rest : { view });
 }
 
 const KEYS = {
@@ -209,7 +211,7 @@ const KEYS = {
   s: () => marks.map.size ? saveFile('list.txt', listText()) : say('Nothing is marked'),
   '/': () => { if (byId('detail').open) return false; if (filter.view !== 'images') go({ ...NONE, view: 'images' }); byId('search').focus(); },
   '?': () => byId('help').showModal(),
-  Escape: () => step({ ...filter, find: '', class: null, split: null, q: '', set: null, marked: false, codes: [''], lowerQ: '' }),
+  Escape: leave,
   1: () => go({ view: 'overview' }), 2: () => go({ ...NONE, view: 'sets' }), 3: () => go({ view: 'images' }),
 };
 

@@ -6,8 +6,8 @@ const TYPING = ['INPUT', 'TEXTAREA', 'SELECT'];
 function onKeys(keys) {
   addEventListener('keydown', event => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
-    if (TYPING.includes(event.target.tagName) && event.target.type !== 'button') return;
-    if (byId('help').open) return;
+    if (TYPING.includes(event.target.tagName)) return;
+    if (document.querySelector('dialog[open]:not(#detail)')) return;
     const act = keys[event.key];
     if (act && act(event) !== false) event.preventDefault();
   });

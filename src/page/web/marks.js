@@ -1,8 +1,10 @@
 // Marks: kept by path in this browser, so that they outlive the page and belong to the data, not to the page.
 
 class Marks {
-  constructor(kind, changed) {
+  // `valid` tells a mark from what else may have come to be in the store; `changed` draws the page anew.
+  constructor(kind, valid, changed) {
     this.place = `prep.${kind}:${DATA.key || DATA.head.key}`;
+    this.valid = valid;
     this.changed = changed;
     this.read();
     // Another tab with the same data.
@@ -16,7 +18,9 @@ class Marks {
   read() {
     this.map = new Map();
     try {
-      for (const [path, mark] of JSON.parse(localStorage.getItem(this.place) || '[]')) this.map.set(path, mark);
+      for (const [path, mark] of JSON.parse(localStorage.getItem(this.place) || '[]')) {
+        if (mark && this.valid(mark)) this.map.set(String(path), mark);
+      }
     } catch {
       say('The marks of earlier visits cannot be read');
     }

@@ -4,7 +4,6 @@ const GAP = 12;
 const CAPTION = 62;
 const HEADING = 60;
 const rows = new Rows(byId('cells'));
-const marks = new Marks('sheet', () => { renderMarks(); refresh(); });
 const CELLS = DATA.sections.flatMap((section, at) => section.cells.map(cell => Object.assign(cell, { section: at })));
 const HERE = new Set(CELLS.map(cell => cell.path));
 let found = [];
@@ -16,6 +15,7 @@ let onlyMarked = false;
 let lastLabel = null;
 
 const STAMPS = { relabel: mark => `→ ${shown(mark.label)}`, doubtful: () => 'doubtful', exclude: () => 'junk' };
+const marks = new Marks('sheet', mark => Object.hasOwn(STAMPS, mark.action), () => { renderMarks(); refresh(); });
 
 function dress(element, cell, place) {
   const mark = marks.get(cell.path);
@@ -170,7 +170,7 @@ function openDetail() {
     m && m.note ? el('p', { class: 'note' }, shown(m.note)) : null,
     ...(cell.findings || []).map(([code, text]) => el('div', { class: 'finding error' }, el('b', {}, code), ` ${shown(text)}`)),
     facts([['class', cell.label], ['split', cell.split], ['size', cell.width ? `${cell.width} × ${cell.height}` : ''],
-      ['format', cell.format], ['fault', cell.fault], ['', (cell.caption || []).join(' · ')]]),
+      ['format', cell.format], ['fault', cell.fault], ['caption', (cell.caption || []).join(' · ')]]),
     el('div', { class: 'actions' }, button('Copy path', () => copy(cell.path, 'the path'), { 'data-key': 'copy' }),
       openOriginal(cell, DATA.root), button('Close', () => byId('detail').close(), { 'data-key': 'close' })));
   fillDialog(byId('detail'), el('div', { class: 'view' }, largePicture(cell, DATA.root), info));
