@@ -434,7 +434,8 @@ fn originals(root: &Path, images: &[Image]) -> io::Result<()> {
 
 /// As many thumbnails as a default report has; drawn once for ten images, for this is built without optimisation.
 fn thumbs(width: u32, height: u32) -> io::Result<Vec<Vec<u8>>> {
-    let drawn: Vec<Vec<u8>> = (0..THUMBS / 10).map(|at| picture(at, width, height)).collect::<io::Result<_>>()?;
+    let drawn: Vec<Vec<u8>> =
+        (0..THUMBS / 10).map(|at| picture(at, width, height)).collect::<io::Result<_>>()?;
     Ok((0..THUMBS).map(|at| drawn[at % drawn.len()].clone()).collect())
 }
 
