@@ -184,6 +184,13 @@ fn findings(images: &[Image], sets: &[Twins]) -> Vec<Finding> {
             items(images, |at| at % 19 == 4, "orientation 6"),
         ),
         finding(
+            "D003",
+            Severity::Info,
+            "near duplicate",
+            ["Pictures that differ a little.", ""],
+            in_sets("D003"),
+        ),
+        finding(
             "Q001",
             Severity::Info,
             "dark",

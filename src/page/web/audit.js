@@ -3,7 +3,7 @@
 const CARD = { wide: 148, gap: 12, picture: 112, height: 188 };
 const MOST_CHOICES = 30;
 const cardRows = new Rows(byId('cards'));
-const marks = new Marks('audit', mark => mark === 1, () => { renderMarks(); refreshCards(); });
+const marks = new Marks(`prep.audit:${DATA.head.key}`, mark => mark === 1, () => { renderMarks(); refreshCards(); });
 let found = [];
 let columns = 1;
 let at = -1;
