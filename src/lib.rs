@@ -4,18 +4,19 @@
 //!
 //! | layer | rooms |
 //! |---|---|
-//! | 0 ground | [`error`], [`fault`], [`names`], [`out`], [`table`] |
+//! | 0 ground | [`error`], [`fault`], [`names`], [`out`], [`page`], [`table`] |
 //! | 1 pixels | [`pixels`], [`decode`], [`normal`], [`resize`], [`encode`], [`measure`] |
-//! | 2 samples | [`entry`], [`source`], [`manifest`], [`home`] |
+//! | 2 samples | [`entry`], [`source`], [`manifest`], [`home`], [`facts`] |
 //! | 3 engine | [`engine`] |
-//! | 4 searches | [`near`] |
-//! | 5 jobs | [`shrink`], [`split`], [`weights`] |
+//! | 4 looks | [`survey`], [`near`], [`thumb`] |
+//! | 5 jobs | [`shrink`], [`audit`], [`split`], [`stats`], [`weights`], [`plan`] |
 //! | 6 front | [`cli`] and `main.rs` |
 
 pub mod error;
 pub mod fault;
 pub mod names;
 pub mod out;
+pub mod page;
 pub mod table;
 
 pub mod decode;

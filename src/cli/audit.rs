@@ -1,5 +1,7 @@
 //! `prep audit`: options, and the findings as a summary, a document, or tables.
 
+mod html;
+
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
@@ -58,6 +60,13 @@ pub struct Args {
     /// Write one row for each image of each finding
     #[arg(long, value_name = "FILE.csv")]
     findings: Option<PathBuf>,
+    /// Write a report to look at: one HTML file that needs no network, beside INPUT or as FILE
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    #[expect(clippy::option_option, reason = "not given, given without a file, given with one")]
+    html: Option<Option<PathBuf>>,
+    /// Images of the report with a thumbnail, at most; 2,000 make 7 MB
+    #[arg(long, value_name = "N", default_value_t = 2000)]
+    thumbs: usize,
     /// Say what a code means and what to do; `all` lists them
     #[arg(long, value_name = "CODE", exclusive = true)]
     explain: Option<String>,
@@ -120,12 +129,18 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal, flight: Option<&Fl
         Some(wish) => Some(exclude(wish, &listing, &home, &findings, global.dry_run)?),
         None => None,
     };
+    let page = page(args, &input)?;
+    if let Some(path) = &page {
+        let (facts, thumbs) = (&survey.facts, args.thumbs);
+        let report = html::Report { input: &input, listing: &listing, home: &home, facts, findings: &findings, thumbs };
+        html::write(path, &report, &pipe, &crew)?;
+    }
     if global.json {
         terminal.result(&document(&input, &listing, &survey.facts, &findings))?;
     } else {
         terminal.result(&summary(&input, &listing, &survey.facts, &findings, terminal.verbose > 0))?;
     }
-    for path in [&args.facts, &args.findings].into_iter().flatten() {
+    for path in [&args.facts, &args.findings, &page].into_iter().flatten() {
         terminal.say(&format!("Written: {}", shown(&super::terminal::near(path))));
     }
     if let Some(rows) = excluded {
@@ -138,6 +153,15 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal, flight: Option<&Fl
     let bad = survey.facts.iter().filter(|f| is_bad(f.status())).count();
     let failing = args.fail_on.least().is_some_and(|least| findings.iter().any(|f| f.code.severity >= least));
     Ok(u8::from(failing || input.max_bad.exceeded(bad, survey.facts.len())))
+}
+
+/// Where the HTML report goes, if one is wanted.
+fn page(args: &Args, input: &Input) -> Result<Option<PathBuf>> {
+    match &args.html {
+        None => Ok(None),
+        Some(Some(path)) => Ok(Some(path.clone())),
+        Some(None) => html::default_place(&input.input).map(Some),
+    }
 }
 
 /// The near-duplicates, unless nobody wants them.

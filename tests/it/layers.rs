@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// Lowest first. A room may use rooms of its own layer (jobs excepted) and below.
 const LAYERS: [&[&str]; 7] = [
-    &["error", "fault", "names", "out", "table"],
+    &["error", "fault", "names", "out", "page", "table"],
     &["pixels", "decode", "normal", "resize", "encode", "measure"],
     &["entry", "source", "manifest", "home", "facts"],
     &["engine"],
