@@ -126,8 +126,8 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal, flight: Option<&Fl
         audit::write_findings(path, &listing, &findings)?;
     }
     let excluded = match &wishes {
-        Some(wish) => Some(exclude(wish, &listing, &home, &findings, global.dry_run)?),
-        None => None,
+        Some(wishes) => exclude(wishes, &listing, &home, &findings, global.dry_run)?,
+        None => Exclusion::new(),
     };
     let page = page(args, &input)?;
     if let Some(path) = &page {
@@ -143,15 +143,21 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal, flight: Option<&Fl
     for path in [&args.facts, &args.findings, &page].into_iter().flatten() {
         terminal.say(&format!("Written: {}", shown(&super::terminal::near(path))));
     }
-    if let Some(rows) = excluded {
+    if wishes.is_some() {
         let place = shown(&super::terminal::near(&home.manifest)).to_string();
+        let rows = plural(excluded.len(), "image");
         terminal.say(&match global.dry_run {
-            true => format!("Would exclude {} in {place}", plural(rows, "image")),
-            false => format!("Excluded {} in {place}; prep undo takes it back", plural(rows, "image")),
+            true => format!("Would exclude {rows} in {place}"),
+            false => format!("Excluded {rows} in {place}; prep undo takes it back"),
         });
     }
+    if !global.json && wishes.is_none() {
+        terminal.say(&next(&input, &findings, page.is_some()));
+    }
     let bad = survey.facts.iter().filter(|f| is_bad(f.status())).count();
-    let failing = args.fail_on.least().is_some_and(|least| findings.iter().any(|f| f.code.severity >= least));
+    let counts = |f: &&Finding| !audit::is_settled(f, &excluded);
+    let failing =
+        args.fail_on.least().is_some_and(|least| findings.iter().filter(counts).any(|f| f.code.severity >= least));
     Ok(u8::from(failing || input.max_bad.exceeded(bad, survey.facts.len())))
 }
 
@@ -264,14 +270,14 @@ fn wishes(input: &Input) -> (Input, Option<Vec<Wish>>) {
     (rest, any.then_some(wishes))
 }
 
-/// Marks rows in the manifest, and gives how many.
+/// Marks rows in the manifest, and gives them.
 fn exclude(
     wishes: &[Wish],
     listing: &Listing,
     home: &Home,
     findings: &[Finding],
     dry_run: bool,
-) -> Result<usize> {
+) -> Result<Exclusion> {
     let mut out = Exclusion::new();
     for wish in wishes {
         out.extend(match wish {
@@ -292,7 +298,7 @@ fn exclude(
         };
         home.rewrite(listing, "audit --exclude", mark, |_| {})?;
     }
-    Ok(out.len())
+    Ok(out)
 }
 
 /// What a code means, for a person.
@@ -309,6 +315,20 @@ fn explain(id: &str) -> Result<String> {
     })?;
     let (title, severity) = (code.title, code.severity.as_str());
     Ok(format!("{} {title} ({severity})\n\n{}\n\nWhat to do: {}\n", code.id, code.meaning, code.advice))
+}
+
+/// What to type next.
+fn next(input: &Input, findings: &[Finding], has_page: bool) -> String {
+    let word = super::terminal::shell_word(&input.input);
+    match findings.iter().map(|f| f.code.severity).max() {
+        Some(Severity::Error | Severity::Warning) if !has_page => {
+            format!("Next: prep audit {word} --html to look at them, prep audit --explain CODE for what a code means")
+        }
+        Some(Severity::Error | Severity::Warning) => {
+            format!("Next: prep audit {word} --exclude D001 (codes, or a list saved from the report), then prep shrink {word}")
+        }
+        _ => format!("Next: prep shrink {word} --short-edge 512"),
+    }
 }
 
 /// The summary: worst first, one example each.

@@ -6,6 +6,7 @@
     reason = "tests write files and start threads as they like, and a panic is their verdict"
 )]
 
+mod audit;
 mod benign;
 mod damage;
 mod decode;
