@@ -4,4 +4,4 @@ mod luma;
 mod print;
 
 pub use luma::Luma;
-pub use print::{Code, PLANE, Print, THUMB, Window};
+pub use print::{Code, PLANE, Print, THUMB, View, Window};

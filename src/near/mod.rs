@@ -102,12 +102,13 @@ impl Tier {
     }
 
     /// The tier of a comparison, if any. Bounds from the measured pictures: edits in the same frame differ in at most
-    /// 45 bits, turned ones in 30, random crops in 36 (half of them) to 76; second shots of one leaf in 48 and more.
+    /// 45 bits, turned ones in 30, random crops in 36 (half of them) to 76; second shots of one leaf in 30 to 90, and
+    /// correlate by up to 0.98: what lies between is suspected.
     fn of(distance: u8, agreement: f32, guess: Guess) -> Option<Self> {
         // (bits, correlation): within both.
         let (sure, suspected): (_, &[(u8, f32)]) = match guess.window() {
-            None => ((48, 0.8), &[(76, 0.4), (scan::LIMIT, 0.85)]),
-            Some(_) => ((44, 0.93), &[(60, 0.6), (76, 0.8), (scan::LIMIT, 0.9)]),
+            None => ((48, 0.97), &[(76, 0.4), (scan::LIMIT, 0.85)]),
+            Some(_) => ((44, 0.97), &[(60, 0.6), (76, 0.8), (scan::LIMIT, 0.9)]),
         };
         let within = |(bits, correlation): (u8, f32)| distance <= bits && agreement >= correlation;
         if within(sure) {
