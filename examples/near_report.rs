@@ -30,7 +30,7 @@ fn main() {
     let found = search(&prints, &options);
     let n = prints.iter().flatten().count();
     println!("{} pictures, {n} with a print, {} pairs compared", photos.len(), n * n.saturating_sub(1) / 2);
-    for tier in [Tier::Sure, Tier::Suspected] {
+    for tier in [Tier::Sure, Tier::Suspected, Tier::Scene] {
         let of_tier: Vec<&Pair> = found.pairs.iter().filter(|pair| pair.tier == tier).collect();
         println!("\n{} {}:", of_tier.len(), tier.as_str());
         for pair in of_tier {
@@ -60,7 +60,7 @@ fn recall(prints: &[Option<Print>], edits: &[PathBuf], among: &Found, options: &
     let copies = prints_of(edits);
     let found = near::against(prints, &copies[..], options, &Cancel::default(), &mut |_, _| ());
     let found = found.expect("nothing interrupts");
-    let mut sums: BTreeMap<String, [usize; 3]> = BTreeMap::new();
+    let mut sums: BTreeMap<String, [usize; 4]> = BTreeMap::new();
     let (mut own, mut strangers) = (BTreeMap::new(), 0);
     let names: Vec<(usize, String)> = edits.iter().map(|path| origin(path)).collect();
     let alike = |a: usize, b: usize| among.pairs.iter().any(|p| (p.a, p.b) == (a.min(b), a.max(b)));
@@ -79,13 +79,14 @@ fn recall(prints: &[Option<Print>], edits: &[PathBuf], among: &Found, options: &
             let sum = sums.entry(key.to_owned()).or_default();
             sum[0] += 1;
             sum[1] += usize::from(own.contains_key(&at));
-            sum[2] += usize::from(own.get(&at) == Some(&Tier::Sure));
+            sum[2] += usize::from(own.get(&at).is_some_and(|tier| *tier <= Tier::Suspected));
+            sum[3] += usize::from(own.get(&at) == Some(&Tier::Sure));
         }
     }
-    println!("\nedit\tcopies\tfound %\tsure %");
-    for (edit, [all, found, sure]) in &sums {
+    println!("\nedit\tcopies\tfound %\tsure or suspected %\tsure %");
+    for (edit, [all, found, suspected, sure]) in &sums {
         let share = |part: usize| 100.0 * part as f64 / *all as f64;
-        println!("{edit}\t{all}\t{:.1}\t{:.1}", share(*found), share(*sure));
+        println!("{edit}\t{all}\t{:.2}\t{:.1}\t{:.1}", share(*found), share(*suspected), share(*sure));
     }
     println!(
         "{strangers} pairs of a photo with a copy of another that is no near-duplicate, of {}",
