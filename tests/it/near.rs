@@ -335,7 +335,7 @@ fn stars_never_chain() {
     let (a, b, c) = (scene(20), scene(21), scene(22));
     let prints: Vec<_> = [&a, &b, &a, &c, &a, &b].into_iter().map(print_of).collect();
     let pairs = search(&prints).pairs;
-    let stars = near::stars(&pairs, |at| std::cmp::Reverse(at));
+    let stars = near::stars(&pairs, std::cmp::Reverse);
     let sets: Vec<(usize, Vec<usize>)> =
         stars.iter().map(|star| (star.kept, star.others.iter().map(|o| o.0).collect())).collect();
     assert_eq!(sets, [(5, vec![1]), (4, vec![0, 2])]);
@@ -368,4 +368,13 @@ fn an_interrupted_search_is_an_error() {
     cancel.set();
     let prints = [print_of(&scene(40)), print_of(&scene(41))];
     assert!(near::search(&prints[..], &Options::default(), &cancel, &mut |_, _| ()).is_err());
+}
+
+#[test]
+fn a_print_is_the_same_on_every_machine() {
+    // When this fails and should, Print::VERSION grows, or caches hold prints that do not compare.
+    let print = print_of(&pictures::picture(301, 203, 5)).unwrap();
+    let fnv = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
+    let hash = print.to_bytes().iter().fold(0xcbf2_9ce4_8422_2325, fnv);
+    assert_eq!((Print::VERSION, hash), (1, 0x43ff_a0ae_bab1_a78f_u64));
 }
