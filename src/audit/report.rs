@@ -175,7 +175,7 @@ fn findings(source: &Source<'_>, places: &HashMap<usize, usize>) -> Vec<page::au
 
 /// Sets with the same members are one, with all that is true of it. Conflicts and leaks come first.
 fn sets(source: &Source<'_>, places: &HashMap<usize, usize>) -> Vec<Twins> {
-    let order = ["D004", "D005", "D007", "D006", "D009", "D010", "D002", "D001", "D003", "D008"];
+    let order = ["D004", "D005", "D007", "D006", "D009", "D010", "D002", "D001", "D003", "D011", "D008"];
     let mut by_members: BTreeMap<Vec<usize>, Vec<&Finding>> = BTreeMap::new();
     for finding in source.findings.iter().filter(|f| f.is_set() && f.images.len() > 1) {
         let mut members = finding.images.clone();
@@ -192,7 +192,8 @@ fn sets(source: &Source<'_>, places: &HashMap<usize, usize>) -> Vec<Twins> {
             let tier = |id: &str| match id {
                 "D001" => "same bytes",
                 "D002" | "D004" | "D005" => "same pixels",
-                "D008" => "suspected",
+                "D011" => "suspected",
+                "D008" => "scene",
                 _ => "sure",
             };
             let told: Vec<&str> = findings.iter().map(|f| tier(f.code.id)).collect();
@@ -396,6 +397,7 @@ fn foot(source: &Source<'_>, images: usize, thumbs: usize) -> Foot {
             definition("entropy", "of the histogram of luma, in bits"),
             definition("border", "share of the picture that is a border of one tone"),
             definition("near-duplicate", "signs of low DCT frequencies in eight orientations and windows, confirmed by the correlation of thumbnails laid over each other"),
+            definition("sure, suspected, scene", "versions of one shot; likely so, or shots of the same second; perhaps only the same scene"),
             definition("kept", "of each set the one with the most pixels, then bytes; --exclude takes out the others"),
         ],
         not_shown,

@@ -16,6 +16,7 @@ mod kinds;
 mod layers;
 mod manifest;
 mod memory;
+mod near;
 mod pictures;
 mod plan;
 mod plan_models;
