@@ -102,6 +102,7 @@ function renderImages() {
   byId('image-status').textContent = `${found.length.toLocaleString('en')} of ${count(DATA.images.length, 'image')}`;
   byId('nothing').hidden = found.length > 0;
   byId('mark-all').disabled = !found.length;
+  byId('mark-all').textContent = `Mark all ${found.length.toLocaleString('en')}`;
   layCards();
 }
 
