@@ -15,6 +15,7 @@ mod kinds;
 mod layers;
 mod manifest;
 mod memory;
+mod page;
 mod pictures;
 mod plan;
 mod plan_models;

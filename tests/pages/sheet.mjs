@@ -61,7 +61,9 @@ async function marks(browser) {
   // A class by the arrow keys, and one that is new.
   await press(page, 'j', 'm');
   const second = await page.textContent('#label-list li:nth-child(2) span');
-  await press(page, 'ArrowDown', 'Enter');
+  await press(page, 'Enter');
+  check(await page.isVisible('#label'), 'Enter alone chooses nothing');
+  await press(page, 'ArrowDown', 'ArrowDown', 'Enter');
   expect(5, 'relabel', second);
   await press(page, 'j', 'm');
   await page.keyboard.type('=new, class');
@@ -153,7 +155,7 @@ async function axe(browser) {
       const it = await open(browser, 'sheet.html', { scheme, width });
       const { page } = it;
       const what = `${scheme} ${width}`;
-      await press(page, 'j', 'x', 'j', 'd', 'j', 'm');
+      await press(page, 'j', 'x', 'j', 'd', 'j', 'm', 's');
       passes += await checkAxe(page, `${what} label`);
       await page.screenshot({ path: `${SHOTS}/sheet-${scheme}-${width}-label.png` });
       await press(page, 'Enter');

@@ -1,7 +1,7 @@
 // Duplicate sets and leaks: the members of each beside each other, with what differs between them.
 
 const SET_HEIGHT = 276;
-const MEMBER = 162;
+const MEMBER = 158;
 // So that three members fit.
 const SET_WIDTH = 540;
 const setRows = new Rows(byId('set-rows'));
@@ -65,7 +65,7 @@ function tellingFirst(set) {
 
 function setBox(set, at, width) {
   const all = set.members.length * MEMBER - 12 <= width - 34;
-  const fit = Math.max(1, Math.floor((width - 32 - 96) / MEMBER));
+  const fit = Math.max(1, Math.floor((width - 34 - 92) / MEMBER));
   const some = all ? set.members : tellingFirst(set).slice(0, fit);
   const members = el('div', { class: 'members' }, ...some.map(m => member(set, m)));
   const open = () => go({ ...NONE, view: 'images', set: at });
