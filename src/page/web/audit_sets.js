@@ -1,6 +1,6 @@
 // Duplicate sets and leaks: the members of each beside each other, with what differs between them.
 
-const SET_HEIGHT = 276;
+const SET_HEIGHT = 282;
 const MEMBER = 158;
 // So that three members fit.
 const SET_WIDTH = 540;
@@ -72,11 +72,12 @@ function setBox(set, at, width) {
   if (!all) members.append(button(`+${set.members.length - fit} more`, open, { class: 'more' }));
   const box = el('div', { class: 'set' },
     el('div', { class: 'set-head' },
-      el('b', {}, shown(set.tier)),
+      el('b', {}, shown(set.tier)), el('span', { class: 'note' }, shown(set.evidence)),
+      button(`${count(set.members.length, 'image')} →`, open, { class: 'quiet' })),
+    el('p', { class: 'set-why' },
       set.conflict ? el('span', { class: 'badge error' }, 'different labels') : null,
       set.leak ? el('span', { class: 'badge error' }, 'across splits') : null,
-      button(`${count(set.members.length, 'image')} →`, open, { class: 'quiet' })),
-    el('p', { class: 'set-why note' }, el('span', { class: 'code' }, set.codes.join(' ')), ` ${shown(set.evidence)}`),
+      el('span', { class: 'code' }, set.codes.join(' '))),
     members);
   box.style.height = `${SET_HEIGHT - 12}px`;
   return box;
