@@ -94,6 +94,10 @@ async function marks(browser) {
   equal(saved.text, want.sort(order).map(p => `${p}\n`).join(''), 'the list holds exactly what was marked');
   const again = await downloaded(page, () => page.keyboard.press('s'));
   equal(again.text, saved.text, 'the key does the same');
+  await it.context.grantPermissions(['clipboard-read', 'clipboard-write']);
+  await page.keyboard.press('c');
+  await page.waitForFunction(() => document.getElementById('toast').textContent === 'Copied 6 paths');
+  equal(await page.evaluate(() => navigator.clipboard.readText()), saved.text, 'and so does the clipboard');
   await page.reload();
   equal(await page.textContent('#marks-count'), '6 marked', 'marks outlive a visit');
   await page.goto(it.address + '#images&find=F003');
@@ -139,6 +143,14 @@ async function originals(browser) {
     await page.keyboard.press('Escape');
   }
   equal(seen.errors.join('\n'), '', 'every original is found, whatever its name');
+  // No name leads elsewhere.
+  const addresses = [
+    ['', '//evil.example/x.jpg', '/evil.example/x.jpg'], ['', 'https://evil.example/x', './https%3A//evil.example/x'],
+    ['', 'javascript:alert(1)', './javascript%3Aalert(1)'], ['../photos', 'a b/100%0A%FF%41.jpg?#', './../photos/a%20b/100%0A%FF%2541.jpg%3F%23'],
+  ];
+  for (const [root, path, want] of addresses) {
+    equal(await page.evaluate(([r, p]) => address(r, p), [root, path]), want, `the address of ${path}`);
+  }
   await checkQuiet(it);
   await it.context.close();
 }
