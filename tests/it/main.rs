@@ -17,6 +17,7 @@ mod layers;
 mod manifest;
 mod memory;
 mod near;
+mod page;
 mod pictures;
 mod plan;
 mod plan_models;
