@@ -6,7 +6,7 @@
 //! |---|---|
 //! | 0 ground | [`error`], [`fault`], [`names`], [`out`], [`table`] |
 //! | 1 pixels | [`pixels`], [`decode`], [`normal`], [`resize`], [`encode`] |
-//! | 2 samples | [`entry`], [`source`], [`manifest`], [`home`] |
+//! | 2 samples | [`entry`], [`source`], [`manifest`], [`home`], [`shards`] |
 //! | 3 engine | [`engine`] |
 //! | 4 jobs | [`shrink`], [`split`], [`weights`] |
 //! | 5 front | [`cli`] and `main.rs` |
@@ -26,6 +26,7 @@ pub mod resize;
 pub mod entry;
 pub mod home;
 pub mod manifest;
+pub mod shards;
 pub mod source;
 
 pub mod engine;

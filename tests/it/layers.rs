@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 const LAYERS: [&[&str]; 6] = [
     &["error", "fault", "names", "out", "table"],
     &["pixels", "decode", "normal", "resize", "encode"],
-    &["entry", "source", "manifest", "home", "facts"],
+    &["entry", "source", "manifest", "home", "facts", "shards"],
     &["engine"],
     &["shrink", "stats", "split", "weights", "sheet", "pack", "audit", "plan", "verify"],
     &["cli"],
