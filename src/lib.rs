@@ -5,7 +5,7 @@
 //! | layer | rooms |
 //! |---|---|
 //! | 0 ground | [`error`], [`fault`], [`names`], [`out`], [`table`] |
-//! | 1 pixels | [`pixels`], [`decode`], [`normal`], [`resize`], [`encode`] |
+//! | 1 pixels | [`pixels`], [`decode`], [`normal`], [`resize`], [`sums`], [`encode`] |
 //! | 2 samples | [`entry`], [`source`], [`manifest`], [`home`], [`shards`] |
 //! | 3 engine | [`engine`] |
 //! | 4 jobs | [`shrink`], [`split`], [`weights`] |
@@ -22,6 +22,7 @@ pub mod encode;
 pub mod normal;
 pub mod pixels;
 pub mod resize;
+pub mod sums;
 
 pub mod entry;
 pub mod home;
@@ -31,6 +32,7 @@ pub mod source;
 
 pub mod engine;
 
+pub mod pack;
 pub mod plan;
 pub mod shrink;
 pub mod split;

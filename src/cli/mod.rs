@@ -2,6 +2,7 @@
 
 mod args;
 mod config;
+mod pack;
 mod plan;
 mod run;
 mod shrink;
@@ -46,6 +47,8 @@ enum Command {
     Weights(weights::Args),
     /// Will it fit, and what will starve: disk, memory and GPU memory, before the first out of memory
     Plan(plan::Args),
+    /// Shards for loaders: MosaicML, LitData, NumPy, WebDataset or FFCV, with checksums and a reader
+    Pack(pack::Args),
 }
 
 impl Command {
@@ -57,13 +60,14 @@ impl Command {
             Self::Split(args) => &args.input,
             Self::Weights(args) => &args.input,
             Self::Plan(args) => &args.input,
+            Self::Pack(args) => &args.input,
         }
     }
 
     /// Does it decode, so that a crash of a decoder must be survived?
     fn decodes(&self) -> bool {
         match self {
-            Self::Shrink(_) | Self::Stats(_) | Self::Plan(_) => true,
+            Self::Shrink(_) | Self::Stats(_) | Self::Plan(_) | Self::Pack(_) => true,
             Self::Split(_) | Self::Weights(_) => false,
         }
     }
@@ -139,5 +143,6 @@ fn dispatch(cli: &Cli, terminal: &Terminal) -> Result<u8> {
         Command::Split(args) => split::run(args, &cli.global, terminal),
         Command::Weights(args) => weights::run(args, &cli.global, terminal),
         Command::Plan(args) => plan::run(args, &cli.global, terminal, flight.as_ref()),
+        Command::Pack(args) => pack::run(args, &cli.global, terminal, flight.as_ref()),
     }
 }
