@@ -37,6 +37,8 @@ pub mod plan;
 pub mod shrink;
 pub mod split;
 pub mod stats;
+pub mod unpack;
+pub mod verify;
 pub mod weights;
 
 pub mod cli;

@@ -9,6 +9,8 @@ mod shrink;
 mod split;
 mod stats;
 mod terminal;
+mod unpack;
+mod verify;
 mod watch;
 mod weights;
 
@@ -49,18 +51,32 @@ enum Command {
     Plan(plan::Args),
     /// Shards for loaders: MosaicML, LitData, NumPy, WebDataset or FFCV, with checksums and a reader
     Pack(pack::Args),
+    /// Shards or the images of a workspace against their checksums
+    Verify(verify::Args),
+    /// The files of shards again
+    Unpack(unpack::Args),
 }
 
 impl Command {
-    /// What the command is about: `prep.toml` is looked for above it.
-    fn input(&self) -> &args::Input {
+    /// What the command reads, where it reads images.
+    fn input(&self) -> Option<&args::Input> {
         match self {
-            Self::Shrink(args) => &args.input,
-            Self::Stats(args) => &args.input,
-            Self::Split(args) => &args.input,
-            Self::Weights(args) => &args.input,
-            Self::Plan(args) => &args.input,
-            Self::Pack(args) => &args.input,
+            Self::Shrink(args) => Some(&args.input),
+            Self::Stats(args) => Some(&args.input),
+            Self::Split(args) => Some(&args.input),
+            Self::Weights(args) => Some(&args.input),
+            Self::Plan(args) => Some(&args.input),
+            Self::Pack(args) => Some(&args.input),
+            Self::Verify(_) | Self::Unpack(_) => None,
+        }
+    }
+
+    /// What the command is about: `prep.toml` is looked for above it.
+    fn place(&self) -> &std::path::Path {
+        match self {
+            Self::Verify(args) => &args.dir,
+            Self::Unpack(args) => &args.dir,
+            _ => self.input().map_or(std::path::Path::new("."), |input| &input.input),
         }
     }
 
@@ -68,7 +84,7 @@ impl Command {
     fn decodes(&self) -> bool {
         match self {
             Self::Shrink(_) | Self::Stats(_) | Self::Plan(_) | Self::Pack(_) => true,
-            Self::Split(_) | Self::Weights(_) => false,
+            Self::Split(_) | Self::Weights(_) | Self::Verify(_) | Self::Unpack(_) => false,
         }
     }
 }
@@ -125,7 +141,7 @@ fn parse(typed: &[std::ffi::OsString]) -> std::result::Result<(Cli, Vec<String>)
         Cli::from_arg_matches(&matches)
     };
     let first = parse(typed).map_err(Refused::Clap)?;
-    let file = config::find(&first.global, &first.command.input().input).map_err(Refused::Config)?;
+    let file = config::find(&first.global, first.command.place()).map_err(Refused::Config)?;
     let (words, odd) = config::merge(file.as_ref(), typed, &Cli::command()).map_err(Refused::Config)?;
     let cli = parse(&words).map_err(|e| Refused::Config(config::blame(file.as_ref(), &e)))?;
     Ok((cli, odd))
@@ -133,8 +149,7 @@ fn parse(typed: &[std::ffi::OsString]) -> std::result::Result<(Cli, Vec<String>)
 
 fn dispatch(cli: &Cli, terminal: &Terminal) -> Result<u8> {
     let flight = supervise::in_worker()?;
-    if flight.is_none() && cli.command.decodes() {
-        let input = cli.command.input();
+    if let (None, true, Some(input)) = (&flight, cli.command.decodes(), cli.command.input()) {
         return supervise::run(input.max_time(), input.reads_stdin(), &mut |sentence| terminal.say(sentence));
     }
     match &cli.command {
@@ -144,5 +159,7 @@ fn dispatch(cli: &Cli, terminal: &Terminal) -> Result<u8> {
         Command::Weights(args) => weights::run(args, &cli.global, terminal),
         Command::Plan(args) => plan::run(args, &cli.global, terminal, flight.as_ref()),
         Command::Pack(args) => pack::run(args, &cli.global, terminal, flight.as_ref()),
+        Command::Verify(args) => verify::run(args, &cli.global, terminal),
+        Command::Unpack(args) => unpack::run(args, &cli.global, terminal),
     }
 }

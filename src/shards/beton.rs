@@ -2,6 +2,8 @@
 //!
 //! `header | fields | metadata | zeros | pages | table of (sample, place, bytes)`. A sample lies within one page.
 
+use std::io::{self, Read, Seek, SeekFrom};
+
 use super::{Form, Part, Place, Record, Row, Sheet, Store, align, short};
 
 /// Header and the two fields.
@@ -84,4 +86,21 @@ pub fn sheet(form: &Form, place: &Place<'_>, records: &[Record<'_>]) -> Sheet {
         sheet.bytes(Part::Frame(i), numbers.iter().flat_map(|n| n.to_le_bytes()).collect());
     }
     sheet
+}
+
+/// The sizes of the samples in the table at the end of a file of `len` bytes.
+///
+/// # Errors
+/// Those of `file`; a table that is not as prep writes it.
+pub fn sizes(file: &mut (impl Read + Seek), len: u64) -> io::Result<Vec<u32>> {
+    let odd = || io::Error::other("its table of samples is not as prep writes it");
+    let mut head = [0; 24];
+    file.read_exact(&mut head)?;
+    let eight = |b: &[u8]| u64::from_le_bytes([b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]]);
+    let (n, table) = (eight(&head[8..16]), eight(&head[16..24]));
+    let bytes = n.checked_mul(24).filter(|bytes| table.checked_add(*bytes) == Some(len)).ok_or_else(odd)?;
+    file.seek(SeekFrom::Start(table))?;
+    let mut entries = Vec::new();
+    file.take(bytes).read_to_end(&mut entries)?;
+    entries.chunks_exact(24).map(|entry| u32::try_from(eight(&entry[16..24])).map_err(|_| odd())).collect()
 }

@@ -208,7 +208,7 @@ fn split_of(name: &str, value: &Value) -> Result<Split, String> {
                 image0: entry.get("image0")?.as_u64()?,
             })
         };
-        shards.push(shard().ok_or("shards")?);
+        shards.push(shard().filter(|shard| shard.image0 <= shard.sum.bytes).ok_or("shards")?);
     }
     if shards.iter().map(|shard| shard.rows).sum::<usize>() != rows {
         return Err("rows".into());

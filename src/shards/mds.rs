@@ -18,7 +18,7 @@ fn is_pil(form: &Form) -> bool {
 }
 
 /// Bytes of a sample before its payload.
-fn lead(form: &Form) -> u64 {
+pub fn lead(form: &Form) -> u64 {
     8 + if is_pil(form) { PIL } else { 0 }
 }
 
@@ -179,6 +179,11 @@ pub fn parse(form: &Form, header: &[u8]) -> Result<(String, usize, Vec<Owned>), 
         record.row.offset = at(i) + lead(form);
     }
     Ok((split, first, records))
+}
+
+/// Bytes of the payload of a sample whose image column has `size` bytes.
+pub fn payload_of(form: &Form, size: u32) -> u32 {
+    if is_pil(form) { size.saturating_sub(PIL as u32) } else { size }
 }
 
 /// Where the header of the shard ends that begins with these 8 bytes and more; `None` when they are too few.

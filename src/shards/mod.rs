@@ -9,6 +9,7 @@ pub mod check;
 pub mod index;
 pub mod mds;
 pub mod npy;
+pub mod read;
 pub mod seal;
 pub mod sheet;
 pub mod strided;

@@ -9,7 +9,7 @@ const LAYERS: [&[&str]; 6] = [
     &["pixels", "decode", "normal", "resize", "sums", "encode"],
     &["entry", "source", "manifest", "home", "facts", "shards"],
     &["engine"],
-    &["shrink", "stats", "split", "weights", "sheet", "pack", "audit", "plan", "verify"],
+    &["shrink", "stats", "split", "weights", "sheet", "pack", "audit", "plan", "verify", "unpack"],
     &["cli"],
 ];
 const JOBS: usize = 4;
