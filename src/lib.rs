@@ -4,8 +4,13 @@
 //!
 //! | layer | rooms |
 //! |---|---|
+<<<<<<< HEAD
 //! | 0 ground | [`error`], [`fault`], [`names`], [`out`], [`table`] |
 //! | 1 pixels | [`pixels`], [`decode`], [`normal`], [`resize`], [`encode`], [`measure`] |
+=======
+//! | 0 ground | [`error`], [`fault`], [`names`], [`out`], [`page`], [`table`] |
+//! | 1 pixels | [`pixels`], [`decode`], [`normal`], [`resize`], [`encode`] |
+>>>>>>> wt-h
 //! | 2 samples | [`entry`], [`source`], [`manifest`], [`home`] |
 //! | 3 engine | [`engine`] |
 //! | 4 searches | [`near`] |
@@ -16,6 +21,7 @@ pub mod error;
 pub mod fault;
 pub mod names;
 pub mod out;
+pub mod page;
 pub mod table;
 
 pub mod decode;

@@ -1,0 +1,77 @@
+// Duplicate sets and leaks: the members of each beside each other, with what differs between them.
+
+const SET_HEIGHT = 258;
+const MEMBER = 162;
+const setRows = new Rows(byId('set-rows'));
+
+function differs(set, field) {
+  return new Set(set.members.map(at => DATA.images[at][field]).filter(value => value !== undefined)).size > 1;
+}
+
+function prepareSets() {
+  for (const set of DATA.sets) Object.assign(set, { conflict: differs(set, 'label'), leak: differs(set, 'split') });
+}
+
+const PILLS = {
+  conflict: ['Different labels', set => set.conflict],
+  leak: ['Across splits', set => set.leak],
+};
+
+function setFits(set, find) {
+  if (!find) return true;
+  return PILLS[find] ? PILLS[find][1](set) : find.split(',').some(code => set.codes.includes(code));
+}
+
+function setPills() {
+  const codes = new Set(DATA.sets.flatMap(set => set.codes));
+  const known = [...codes].sort().map(code => [code, FINDINGS.has(code) ? `${code} ${FINDINGS.get(code).title}` : code]);
+  const all = [['', 'All'], ...Object.entries(PILLS).map(([key, [name]]) => [key, name]), ...known];
+  const pills = all.map(([find, name]) => {
+    const n = DATA.sets.filter(set => setFits(set, find)).length;
+    return n || !find ? button(`${name} `, () => go({ find }), { 'aria-pressed': String(filter.find === find), 'data-n': n }) : null;
+  }).filter(Boolean);
+  for (const pill of pills) pill.append(el('small', {}, pill.dataset.n));
+  byId('set-pills').replaceChildren(...pills);
+}
+
+function tag(text, odd) {
+  return text === undefined ? null : el('span', { class: odd ? 'tag differs' : 'tag', title: shown(text) }, shown(text));
+}
+
+function member(set, at) {
+  const image = DATA.images[at];
+  const open = button(picture(image), () => openDetail(set.members.map(m => DATA.images[m]), image), { class: 'pick', title: shown(image.path) });
+  open.append(
+    el('span', { class: 'name' }, elided(shown(fileName(image.path)), 20)),
+    el('span', { class: 'where' }, image.width ? `${image.width}×${image.height}` : ''),
+    el('span', { class: 'tags' }, tag(image.label, set.conflict), tag(image.split, set.leak)));
+  return el('div', { class: 'member cell' + (marks.get(image.path) ? ' marked' : '') }, open);
+}
+
+function setRow(set, at, width) {
+  const fit = Math.max(2, Math.floor((width - 32 - 90) / MEMBER));
+  const shownMembers = set.members.length * MEMBER <= width - 32 ? set.members : set.members.slice(0, fit);
+  const members = el('div', { class: 'members' }, ...shownMembers.map(m => member(set, m)));
+  const more = set.members.length - shownMembers.length;
+  const all = () => go({ ...NONE, view: 'images', set: at });
+  if (more) members.append(button(`+${more} more`, all, { class: 'more' }));
+  const row = el('div', { class: 'set' },
+    el('div', { class: 'set-head' },
+      set.conflict ? el('span', { class: 'badge error' }, 'different labels') : null,
+      set.leak ? el('span', { class: 'badge error' }, 'across splits') : null,
+      el('b', {}, shown(set.tier)), el('span', { class: 'code' }, set.codes.join(' ')),
+      el('span', { class: 'note' }, shown(set.evidence)),
+      el('small', {}, count(set.members.length, 'image')),
+      more ? null : button('Look closer', all, { class: 'quiet' })),
+    members);
+  row.style.height = `${SET_HEIGHT - 12}px`;
+  return row;
+}
+
+function renderSets() {
+  setPills();
+  const found = DATA.sets.map((set, at) => [set, at]).filter(([set]) => setFits(set, filter.find));
+  byId('set-status').textContent = `${found.length.toLocaleString('en')} of ${count(DATA.sets.length, 'set')}`;
+  const width = byId('set-rows').clientWidth;
+  setRows.set(found.map(([set, at]) => ({ height: SET_HEIGHT, draw: () => setRow(set, at, width) })));
+}
