@@ -1,5 +1,6 @@
 //! `prep audit`: all that is wrong with a data set, from the facts of its images, its label table and its split.
 
+mod against;
 mod code;
 mod duplicates;
 mod exclude;
@@ -13,6 +14,7 @@ mod tables;
 
 use std::collections::BTreeMap;
 
+pub use self::against::against;
 pub use self::code::{CODES, Code, Severity};
 pub use self::exclude::{Exclusion, by_codes, by_list};
 pub use self::finding::Finding;

@@ -12,15 +12,16 @@ use super::watch::watcher;
 use crate::audit::{self, CODES, Choice, Code, Exclusion, Finding, Severity};
 use crate::decode::Contract;
 use crate::engine::cancel::Cancel;
+use crate::engine::crew::Crew;
 use crate::engine::flight::Flight;
-use crate::engine::pipe::Damage;
+use crate::engine::pipe::{Damage, Pipe};
 use crate::error::{Error, Result};
 use crate::facts::Facts;
 use crate::fault::{Cause, Fault, Status};
 use crate::home::Home;
 use crate::names::shown;
 use crate::near;
-use crate::source::Listing;
+use crate::source::{self, Listing};
 use crate::survey;
 
 /// The JSON document's version.
@@ -45,6 +46,9 @@ pub struct Args {
     /// Exit with 1 when there is a finding at least as bad as this
     #[arg(long, value_enum, default_value = "error", value_name = "LEVEL")]
     fail_on: FailOn,
+    /// Tell which pictures are in this set too: a folder, table or manifest, such as a benchmark's test set
+    #[arg(long, value_name = "OTHER")]
+    against: Option<PathBuf>,
     /// Look for no near-duplicates (same bytes and same pixels are found all the same)
     #[arg(long)]
     no_near: bool,
@@ -101,7 +105,11 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal, flight: Option<&Fl
     let survey = survey::run(&listing, &chosen, &pipe, &crew, cache.as_mut(), watch.as_mut())?;
     run::tell_cache(cache.as_ref(), survey.decoded, terminal);
     let alike = alike(args, &survey, (pipe.threads, &cancel), terminal)?;
-    let findings = audit::judge(&listing, &survey.facts, &alike, Vec::new(), &choice);
+    let others = match &args.against {
+        Some(other) => against(args, other, &survey, (&pipe, &crew), global, terminal)?,
+        None => Vec::new(),
+    };
+    let findings = audit::judge(&listing, &survey.facts, &alike, others, &choice);
     if let Some(path) = &args.facts {
         audit::write_facts(path, &listing, &survey.facts, &findings)?;
     }
@@ -156,6 +164,33 @@ fn alike(
         terminal.say(&format!("{} look like so many others that not all pairs are told", plural(found.crowded, "picture")));
     }
     Ok(found.pairs)
+}
+
+/// What is in the other set too.
+fn against(
+    args: &Args,
+    other: &Path,
+    survey: &survey::Survey,
+    (pipe, crew): (&Pipe, &Crew<'_>),
+    global: &Global,
+    terminal: &Terminal,
+) -> Result<Vec<Finding>> {
+    let listing = source::open(other, &source::Options::default())?;
+    if listing.entries.is_empty() {
+        return Err(Error::Usage(format!("--against {}: there are no images in it", shown(other))));
+    }
+    let chosen: Vec<usize> = (0..listing.entries.len()).collect();
+    let mut cache = run::cache(global, &listing);
+    let mut watch = watcher(global);
+    let there = survey::run(&listing, &chosen, pipe, crew, cache.as_mut(), watch.as_mut())?;
+    run::tell_cache(cache.as_ref(), there.decoded, terminal);
+    let pairs = if args.no_near {
+        Vec::new()
+    } else {
+        let options = near::Options { threads: pipe.threads, ..near::Options::default() };
+        near::against(&survey.prints, &there.prints, &options, crew.cancel, &mut |_, _| ())?.pairs
+    };
+    Ok(audit::against(&survey.facts, &listing, &there.facts, &pairs))
 }
 
 fn is_bad(status: Status) -> bool {

@@ -2,6 +2,7 @@
 
 mod args;
 mod audit;
+mod cache;
 mod config;
 mod plan;
 mod run;
@@ -9,6 +10,7 @@ mod shrink;
 mod split;
 mod stats;
 mod terminal;
+mod undo;
 mod watch;
 mod weights;
 
@@ -49,6 +51,10 @@ enum Command {
     Weights(weights::Args),
     /// Will it fit, and what will starve: disk, memory and GPU memory, before the first out of memory
     Plan(plan::Args),
+    /// Take back the last change of a manifest
+    Undo(undo::Args),
+    /// What is kept of pictures between runs
+    Cache(cache::Args),
 }
 
 impl Command {
@@ -61,6 +67,8 @@ impl Command {
             Self::Split(args) => &args.input,
             Self::Weights(args) => &args.input,
             Self::Plan(args) => &args.input,
+            Self::Undo(args) => &args.input,
+            Self::Cache(args) => &args.input,
         }
     }
 
@@ -68,7 +76,7 @@ impl Command {
     fn decodes(&self) -> bool {
         match self {
             Self::Shrink(_) | Self::Audit(_) | Self::Stats(_) | Self::Plan(_) => true,
-            Self::Split(_) | Self::Weights(_) => false,
+            Self::Split(_) | Self::Weights(_) | Self::Undo(_) | Self::Cache(_) => false,
         }
     }
 }
@@ -144,5 +152,7 @@ fn dispatch(cli: &Cli, terminal: &Terminal) -> Result<u8> {
         Command::Split(args) => split::run(args, &cli.global, terminal),
         Command::Weights(args) => weights::run(args, &cli.global, terminal),
         Command::Plan(args) => plan::run(args, &cli.global, terminal, flight.as_ref()),
+        Command::Undo(args) => undo::run(args, &cli.global, terminal),
+        Command::Cache(args) => cache::run(args, &cli.global, terminal),
     }
 }
