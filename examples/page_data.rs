@@ -184,6 +184,13 @@ fn findings(images: &[Image], sets: &[Twins]) -> Vec<Finding> {
             items(images, |at| at % 19 == 4, "orientation 6"),
         ),
         finding(
+            "D003",
+            Severity::Info,
+            "near duplicate",
+            ["Pictures that differ a little.", ""],
+            in_sets("D003"),
+        ),
+        finding(
             "Q001",
             Severity::Info,
             "dark",
@@ -434,7 +441,8 @@ fn originals(root: &Path, images: &[Image]) -> io::Result<()> {
 
 /// As many thumbnails as a default report has; drawn once for ten images, for this is built without optimisation.
 fn thumbs(width: u32, height: u32) -> io::Result<Vec<Vec<u8>>> {
-    let drawn: Vec<Vec<u8>> = (0..THUMBS / 10).map(|at| picture(at, width, height)).collect::<io::Result<_>>()?;
+    let drawn: Vec<Vec<u8>> =
+        (0..THUMBS / 10).map(|at| picture(at, width, height)).collect::<io::Result<_>>()?;
     Ok((0..THUMBS).map(|at| drawn[at % drawn.len()].clone()).collect())
 }
 

@@ -27,7 +27,7 @@ pub enum Kind {
     Bars {
         /// Names of the parts of a bar: the splits, or one empty name. Six have colours of their own.
         parts: Vec<String>,
-        /// The items; the first 24 are drawn, the rest are summed up in words.
+        /// The items; the first 20 are drawn, the rest are summed up in words.
         bars: Vec<Bar>,
     },
     /// Counts between edges.
@@ -53,7 +53,7 @@ pub struct Bar {
 }
 
 /// Bars drawn of one chart.
-const MOST_BARS: usize = 24;
+const MOST_BARS: usize = 20;
 /// Height of a bar with its text, px.
 const BAR: usize = 28;
 /// Height of the columns of a histogram, px.
@@ -97,6 +97,8 @@ impl Chart {
             let mut from = 0.0;
             for (part, count) in bar.counts.iter().enumerate() {
                 let wide = *count as f64 / most * 100.0;
+                // What is there is seen.
+                let wide = if *count > 0 { wide.max(0.4) } else { 0.0 };
                 let _ = write!(
                     svg,
                     "<rect x=\"{from:.2}%\" y={} width=\"{wide:.2}%\" height=6 class=p{} />",

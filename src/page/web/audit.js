@@ -3,7 +3,7 @@
 const CARD = { wide: 148, gap: 12, picture: 112, height: 188 };
 const MOST_CHOICES = 30;
 const cardRows = new Rows(byId('cards'));
-const marks = new Marks('audit', mark => mark === 1, () => { renderMarks(); refreshCards(); });
+const marks = new Marks(`prep.audit:${DATA.head.key}`, mark => mark === 1, () => { renderMarks(); refreshCards(); });
 let found = [];
 let columns = 1;
 let at = -1;
@@ -157,15 +157,19 @@ function foundBlock({ code, evidence }) {
     finding && finding.advice ? el('div', { class: 'note' }, shown(finding.advice)) : null);
 }
 
-function twinBlock(set) {
-  const others = set.members.map(m => DATA.images[m]).filter(image => image !== seen[openAt]);
-  const block = el('div', {}, el('p', { class: 'note' }, `${shown(set.tier)}: ${count(others.length, 'other image')}`), el('div', { class: 'twins' }));
-  for (const image of others.slice(0, 8)) {
-    const go = button(picture(image), () => openDetail(set.members.map(m => DATA.images[m]), image), { title: shown(image.path) });
-    go.append([image.label, image.split].filter(Boolean).map(shown).join(' · ') || elided(shown(fileName(image.path)), 10));
-    block.lastChild.append(go);
-  }
-  return block;
+// The other members of a set; the same picture under another label is what people look for here.
+function twinBlock(set, setAt) {
+  const members = set.members.map(m => DATA.images[m]);
+  const others = members.filter(image => image !== seen[openAt]);
+  const twins = others.slice(0, 3).map(image => {
+    const open = button(picture(image), () => openDetail(members, image), { title: shown(image.path) });
+    const text = [image.label, image.split].filter(Boolean).map(shown).join(' · ');
+    open.append(el('span', {}, text || elided(shown(fileName(image.path)), 14)));
+    return open;
+  });
+  const all = () => { byId('detail').close(); go({ ...NONE, view: 'images', set: setAt }); };
+  if (others.length > 3) twins.push(button(`+${others.length - 3} more`, all, { class: 'more' }));
+  return el('div', {}, el('p', { class: 'note' }, `${shown(set.tier)}: ${count(others.length, 'other image')}`), el('div', { class: 'twins' }, ...twins));
 }
 
 function renderDetail() {
@@ -180,7 +184,7 @@ function renderDetail() {
       button(marked ? 'Marked ✓' : 'Mark', () => toggle(image), { 'data-key': 'mark', 'aria-pressed': String(marked), class: marked ? 'strong' : null }),
       el('small', {}, `${(openAt + 1).toLocaleString('en')} of ${seen.length.toLocaleString('en')}`)),
     ...image.found.map(foundBlock),
-    ...image.sets.slice(0, 3).map(set => twinBlock(DATA.sets[set])),
+    ...image.sets.slice(0, 3).map(set => twinBlock(DATA.sets[set], set)),
     facts([
       ['class', image.label], ['split', image.split], ['group', image.group], ['fault', image.fault],
       ['size', image.width ? `${image.width} × ${image.height}` : ''], ['file', size(image.bytes)],

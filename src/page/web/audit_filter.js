@@ -5,7 +5,6 @@ const NONE = { view: 'overview', find: '', class: null, split: null, q: '', set:
 let filter = { ...NONE };
 
 const FINDINGS = new Map(DATA.findings.map((finding, rank) => [finding.code, { ...finding, rank }]));
-const RANKS = { error: 0, warning: 1, info: 2 };
 
 // Gives each image its findings, worst first, and its sets.
 function joinFindings() {
@@ -25,8 +24,11 @@ function joinFindings() {
       }
     }
   });
-  const rank = f => FINDINGS.has(f.code) ? FINDINGS.get(f.code).rank : 999;
-  for (const image of DATA.images) image.found.sort((a, b) => rank(a) - rank(b));
+  for (const image of DATA.images) image.found.sort((a, b) => rankOf(a.code) - rankOf(b.code));
+}
+
+function rankOf(code) {
+  return FINDINGS.has(code) ? FINDINGS.get(code).rank : FINDINGS.size;
 }
 
 function severityOf(code) {
@@ -64,7 +66,7 @@ function choices(name) {
     for (const value of values[name](image)) counts.set(value, (counts.get(value) || 0) + 1);
   }
   if (filter[name] && !counts.has(filter[name]) && !filter[name].includes(',')) counts.set(filter[name], 0);
-  const rank = name === 'find' ? value => FINDINGS.has(value) ? FINDINGS.get(value).rank : 999 : value => value;
+  const rank = name === 'find' ? rankOf : value => value;
   return [...counts].sort((a, b) => rank(a[0]) < rank(b[0]) ? -1 : 1);
 }
 

@@ -2,6 +2,8 @@
 
 const SET_HEIGHT = 258;
 const MEMBER = 162;
+// So that three members fit.
+const SET_WIDTH = 540;
 const setRows = new Rows(byId('set-rows'));
 
 function differs(set, field) {
@@ -12,9 +14,10 @@ function prepareSets() {
   for (const set of DATA.sets) Object.assign(set, { conflict: differs(set, 'label'), leak: differs(set, 'split') });
 }
 
+// What can be seen even where no finding says so, because its code was not selected.
 const PILLS = {
-  conflict: ['Different labels', set => set.conflict],
-  leak: ['Across splits', set => set.leak],
+  conflict: ['Different labels', set => set.conflict, 'D004'],
+  leak: ['Across splits', set => set.leak, 'D005'],
 };
 
 function setFits(set, find) {
@@ -25,7 +28,8 @@ function setFits(set, find) {
 function setPills() {
   const codes = new Set(DATA.sets.flatMap(set => set.codes));
   const known = [...codes].sort().map(code => [code, FINDINGS.has(code) ? `${code} ${FINDINGS.get(code).title}` : code]);
-  const all = [['', 'All'], ...Object.entries(PILLS).map(([key, [name]]) => [key, name]), ...known];
+  const unsaid = Object.entries(PILLS).filter(([, [, , code]]) => !codes.has(code)).map(([key, [name]]) => [key, name]);
+  const all = [['', 'All'], ...unsaid, ...known.sort((a, b) => rankOf(a[0]) - rankOf(b[0]))];
   const pills = all.map(([find, name]) => {
     const n = DATA.sets.filter(set => setFits(set, find)).length;
     return n || !find ? button(`${name} `, () => go({ find }), { 'aria-pressed': String(filter.find === find), 'data-n': n }) : null;
@@ -34,8 +38,8 @@ function setPills() {
   byId('set-pills').replaceChildren(...pills);
 }
 
-function tag(text, odd) {
-  return text === undefined ? null : el('span', { class: odd ? 'tag differs' : 'tag', title: shown(text) }, shown(text));
+function tag(text, kind, odd) {
+  return text === undefined ? null : el('span', { class: `tag ${kind} ${odd ? 'differs' : ''}`, title: shown(text) }, shown(text));
 }
 
 function member(set, at) {
@@ -44,13 +48,13 @@ function member(set, at) {
   open.append(
     el('span', { class: 'name' }, elided(shown(fileName(image.path)), 20)),
     el('span', { class: 'where' }, image.width ? `${image.width}×${image.height}` : ''),
-    el('span', { class: 'tags' }, tag(image.label, set.conflict), tag(image.split, set.leak)));
+    el('span', { class: 'tags' }, tag(image.label, 'label', set.conflict), tag(image.split, 'split', set.leak)));
   return el('div', { class: 'member cell' + (marks.get(image.path) ? ' marked' : '') }, open);
 }
 
-function setRow(set, at, width) {
-  const fit = Math.max(2, Math.floor((width - 32 - 90) / MEMBER));
-  const shownMembers = set.members.length * MEMBER <= width - 32 ? set.members : set.members.slice(0, fit);
+function setBox(set, at, width) {
+  const fit = Math.max(1, Math.floor((width - 32 - 84) / MEMBER));
+  const shownMembers = set.members.length * MEMBER - 12 <= width - 34 ? set.members : set.members.slice(0, fit);
   const members = el('div', { class: 'members' }, ...shownMembers.map(m => member(set, m)));
   const more = set.members.length - shownMembers.length;
   const all = () => go({ ...NONE, view: 'images', set: at });
@@ -73,5 +77,14 @@ function renderSets() {
   const found = DATA.sets.map((set, at) => [set, at]).filter(([set]) => setFits(set, filter.find));
   byId('set-status').textContent = `${found.length.toLocaleString('en')} of ${count(DATA.sets.length, 'set')}`;
   const width = byId('set-rows').clientWidth;
-  setRows.set(found.map(([set, at]) => ({ height: SET_HEIGHT, draw: () => setRow(set, at, width) })));
+  const beside = Math.max(1, Math.floor((width + 12) / SET_WIDTH));
+  const each = Math.floor((width + 12) / beside) - 12;
+  const draw = some => {
+    const line = el('div', { class: 'sets' }, ...some.map(([set, at]) => setBox(set, at, each)));
+    line.style.gridTemplateColumns = `repeat(${beside}, minmax(0, 1fr))`;
+    return line;
+  };
+  const rows = [];
+  for (let i = 0; i < found.length; i += beside) rows.push({ height: SET_HEIGHT, draw: () => draw(found.slice(i, i + beside)) });
+  setRows.set(rows);
 }

@@ -2,8 +2,8 @@
 
 class Marks {
   // `valid` tells a mark from what else may have come to be in the store; `changed` draws the page anew.
-  constructor(kind, valid, changed) {
-    this.place = `prep.${kind}:${DATA.key || DATA.head.key}`;
+  constructor(place, valid, changed) {
+    this.place = place;
     this.valid = valid;
     this.changed = changed;
     this.read();

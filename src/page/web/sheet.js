@@ -15,7 +15,7 @@ let onlyMarked = false;
 let lastLabel = null;
 
 const STAMPS = { relabel: mark => `→ ${shown(mark.label)}`, doubtful: () => 'doubtful', exclude: () => 'junk' };
-const marks = new Marks('sheet', mark => Object.hasOwn(STAMPS, mark.action), () => { renderMarks(); refresh(); });
+const marks = new Marks(`prep.sheet:${DATA.key}`, mark => Object.hasOwn(STAMPS, mark.action), () => { renderMarks(); refresh(); });
 
 function dress(element, cell, place) {
   const mark = marks.get(cell.path);
