@@ -4,17 +4,12 @@
 //!
 //! | layer | rooms |
 //! |---|---|
-<<<<<<< HEAD
-//! | 0 ground | [`error`], [`fault`], [`names`], [`out`], [`table`] |
-//! | 1 pixels | [`pixels`], [`decode`], [`normal`], [`resize`], [`encode`], [`measure`] |
-=======
 //! | 0 ground | [`error`], [`fault`], [`names`], [`out`], [`page`], [`table`] |
-//! | 1 pixels | [`pixels`], [`decode`], [`normal`], [`resize`], [`encode`] |
->>>>>>> wt-h
+//! | 1 pixels | [`pixels`], [`decode`], [`normal`], [`resize`], [`encode`], [`measure`] |
 //! | 2 samples | [`entry`], [`source`], [`manifest`], [`home`] |
 //! | 3 engine | [`engine`] |
 //! | 4 searches | [`near`] |
-//! | 5 jobs | [`shrink`], [`split`], [`weights`] |
+//! | 5 jobs | [`shrink`], [`stats`], [`audit`], [`split`], [`weights`], [`sheet`], [`apply`], [`show`], [`plan`] |
 //! | 6 front | [`cli`] and `main.rs` |
 
 pub mod error;
@@ -45,6 +40,7 @@ pub mod thumb;
 
 pub mod audit;
 pub mod plan;
+pub mod sheet;
 pub mod shrink;
 pub mod split;
 pub mod stats;

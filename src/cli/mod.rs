@@ -6,6 +6,7 @@ mod cache;
 mod config;
 mod plan;
 mod run;
+mod sheet;
 mod shrink;
 mod split;
 mod stats;
@@ -45,6 +46,8 @@ enum Command {
     Stats(stats::Args),
     /// All that is wrong with the data, for a person and for CI
     Audit(audit::Args),
+    /// Contact sheets: wrong labels are seen in a minute, and marked
+    Sheet(sheet::Args),
     /// Parts for training, validation and test, or folds: groups whole, classes in their shares
     Split(split::Args),
     /// Class and sampler weights from the training images
@@ -64,6 +67,7 @@ impl Command {
             Self::Shrink(args) => &args.input,
             Self::Stats(args) => &args.input,
             Self::Audit(args) => &args.input,
+            Self::Sheet(args) => &args.input,
             Self::Split(args) => &args.input,
             Self::Weights(args) => &args.input,
             Self::Plan(args) => &args.input,
@@ -75,7 +79,7 @@ impl Command {
     /// Does it decode, so that a crash of a decoder must be survived?
     fn decodes(&self) -> bool {
         match self {
-            Self::Shrink(_) | Self::Audit(_) | Self::Stats(_) | Self::Plan(_) => true,
+            Self::Shrink(_) | Self::Audit(_) | Self::Stats(_) | Self::Plan(_) | Self::Sheet(_) => true,
             Self::Split(_) | Self::Weights(_) | Self::Undo(_) | Self::Cache(_) => false,
         }
     }
@@ -149,6 +153,7 @@ fn dispatch(cli: &Cli, terminal: &Terminal) -> Result<u8> {
         Command::Shrink(args) => shrink::run(args, &cli.global, terminal, flight.as_ref()),
         Command::Stats(args) => stats::run(args, &cli.global, terminal, flight.as_ref()),
         Command::Audit(args) => audit::run(args, &cli.global, terminal, flight.as_ref()),
+        Command::Sheet(args) => sheet::run(args, &cli.global, terminal, flight.as_ref()),
         Command::Split(args) => split::run(args, &cli.global, terminal),
         Command::Weights(args) => weights::run(args, &cli.global, terminal),
         Command::Plan(args) => plan::run(args, &cli.global, terminal, flight.as_ref()),

@@ -54,8 +54,8 @@ impl Fonts {
         if let Some(glyph) = self.drawn.get(&(c, size)) {
             return Rc::clone(glyph);
         }
-        let outlined = self.chosen.as_ref().and_then(|f| outlined(f, c, size));
-        let glyph = outlined
+        let chosen = self.chosen.as_ref().and_then(|f| outlined(f, c, size));
+        let glyph = chosen
             .or_else(|| self.dejavu.as_ref().and_then(|f| outlined(f, c, size)))
             .or_else(|| bitmap(c))
             .unwrap_or_else(|| hollow(size));

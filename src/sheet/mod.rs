@@ -7,6 +7,7 @@
 pub mod caption;
 mod canvas;
 mod draw;
+pub mod files;
 pub mod font;
 pub mod group;
 mod layout;

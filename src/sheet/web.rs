@@ -124,7 +124,7 @@ fn told(job: &Job<'_>, slot: Slot, small: &Small) -> Cell {
         path: entry.path.clone(),
         label: text(&entry.label),
         split: text(&entry.split),
-        caption: job.caption.of(job.listing, slot.image, (size.0 > 0).then_some(size)).split_off_first(),
+        caption: below(job.caption.of(job.listing, slot.image, (size.0 > 0).then_some(size))),
         findings,
         width: size.0,
         height: size.1,
@@ -134,19 +134,11 @@ fn told(job: &Job<'_>, slot: Slot, small: &Small) -> Cell {
     }
 }
 
-/// The page shows names itself: what stands below them are the other lines.
-trait SplitOffFirst {
-    fn split_off_first(self) -> Self;
-}
-
-impl SplitOffFirst for Vec<String> {
-    fn split_off_first(mut self) -> Self {
-        if !self.is_empty() {
-            self.remove(0);
-        }
-        self.retain(|line| !line.is_empty());
-        self
-    }
+/// The lines below a picture without the first, its name, which the page shows itself.
+fn below(mut caption: Vec<String>) -> Vec<String> {
+    caption.drain(..caption.len().min(1));
+    caption.retain(|line| !line.is_empty());
+    caption
 }
 
 /// A section for each block, or for each sheet of one block.
