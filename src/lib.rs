@@ -38,9 +38,11 @@ pub mod near;
 pub mod survey;
 pub mod thumb;
 
+pub mod apply;
 pub mod audit;
 pub mod plan;
 pub mod sheet;
+pub mod show;
 pub mod shrink;
 pub mod split;
 pub mod stats;

@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 
 pub use self::against::against;
 pub use self::code::{CODES, Code, Severity};
+pub use self::duplicates::how;
 pub use self::exclude::{Exclusion, by_codes, by_list};
 pub use self::finding::Finding;
 pub use self::tables::{write_facts, write_findings};

@@ -1,5 +1,6 @@
 //! The command line: what was typed becomes plain options, what came out becomes text. No pixels, no walking.
 
+mod apply;
 mod args;
 mod audit;
 mod cache;
@@ -7,6 +8,7 @@ mod config;
 mod plan;
 mod run;
 mod sheet;
+mod show;
 mod shrink;
 mod split;
 mod stats;
@@ -48,6 +50,10 @@ enum Command {
     Audit(audit::Args),
     /// Contact sheets: wrong labels are seen in a minute, and marked
     Sheet(sheet::Args),
+    /// What was marked on a sheet goes into the manifest
+    Apply(apply::Args),
+    /// What prep knows of one picture, and the picture itself on terminals that can show it
+    Show(show::Args),
     /// Parts for training, validation and test, or folds: groups whole, classes in their shares
     Split(split::Args),
     /// Class and sampler weights from the training images
@@ -68,6 +74,8 @@ impl Command {
             Self::Stats(args) => &args.input,
             Self::Audit(args) => &args.input,
             Self::Sheet(args) => &args.input,
+            Self::Apply(args) => &args.input,
+            Self::Show(args) => &args.input,
             Self::Split(args) => &args.input,
             Self::Weights(args) => &args.input,
             Self::Plan(args) => &args.input,
@@ -79,8 +87,8 @@ impl Command {
     /// Does it decode, so that a crash of a decoder must be survived?
     fn decodes(&self) -> bool {
         match self {
-            Self::Shrink(_) | Self::Audit(_) | Self::Stats(_) | Self::Plan(_) | Self::Sheet(_) => true,
-            Self::Split(_) | Self::Weights(_) | Self::Undo(_) | Self::Cache(_) => false,
+            Self::Shrink(_) | Self::Audit(_) | Self::Stats(_) | Self::Plan(_) | Self::Sheet(_) | Self::Show(_) => true,
+            Self::Split(_) | Self::Weights(_) | Self::Apply(_) | Self::Undo(_) | Self::Cache(_) => false,
         }
     }
 }
@@ -154,6 +162,8 @@ fn dispatch(cli: &Cli, terminal: &Terminal) -> Result<u8> {
         Command::Stats(args) => stats::run(args, &cli.global, terminal, flight.as_ref()),
         Command::Audit(args) => audit::run(args, &cli.global, terminal, flight.as_ref()),
         Command::Sheet(args) => sheet::run(args, &cli.global, terminal, flight.as_ref()),
+        Command::Apply(args) => apply::run(args, &cli.global, terminal),
+        Command::Show(args) => show::run(args, &cli.global, terminal, flight.as_ref()),
         Command::Split(args) => split::run(args, &cli.global, terminal),
         Command::Weights(args) => weights::run(args, &cli.global, terminal),
         Command::Plan(args) => plan::run(args, &cli.global, terminal, flight.as_ref()),

@@ -17,6 +17,7 @@ use crate::engine::crew::Crew;
 use crate::engine::flight::Flight;
 use crate::engine::pipe::{Damage, Pipe};
 use crate::error::{Error, Result};
+use crate::fault::Oddity;
 use crate::names::shown;
 use crate::out::{Claim, place};
 use crate::sheet::caption::Caption;
@@ -183,7 +184,8 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal, flight: Option<&Fl
         terminal.result("No pictures to show: nothing of that kind was found.\n")?;
         return Ok(0);
     }
-    let marks = learnt.as_ref().map(|learnt| marks(args, learnt)).unwrap_or_default();
+    let mut marks = learnt.as_ref().map(|learnt| marks(args, learnt)).unwrap_or_default();
+    mark_doubts(&listing, &mut marks);
     let job = Job { listing: &listing, pages: &pages, caption: &caption, marks: &marks };
     if global.dry_run {
         let place = shown(&near(target.path())).to_string();
@@ -432,6 +434,16 @@ fn marks(args: &Args, learnt: &Learnt) -> Marks {
         }
     }
     marks
+}
+
+/// Images that somebody marked as doubtful.
+fn mark_doubts(listing: &Listing, marks: &mut Marks) {
+    for (at, entry) in listing.entries.iter().enumerate() {
+        for note in entry.notes.iter().filter(|note| note.kind == Oddity::Doubtful) {
+            let mark = Mark { code: note.kind.code().into(), text: note.detail.clone(), red: true };
+            marks.entry(at).or_default().push(mark);
+        }
+    }
 }
 
 /// What the page says about itself.

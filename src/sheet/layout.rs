@@ -11,9 +11,9 @@ const BLOCK_GAP: u32 = 18;
 /// Inside the ground of a pair, px.
 const PAD: u32 = 8;
 /// Letters of the header, of its second line and of captions, px.
-pub const TITLE: u32 = 23;
+pub const TITLE: u32 = 24;
 /// Letters of captions and notes, px.
-pub const TEXT: u32 = 13;
+pub const TEXT: u32 = 14;
 /// From one line of text to the next, px: bitmaps have 16 rows.
 pub const LINE: u32 = 18;
 /// From the top of a line to its baseline, px.
