@@ -160,6 +160,8 @@ fn cell_side(text: &str) -> std::result::Result<u32, String> {
 struct Learnt {
     survey: Survey,
     findings: Vec<audit::Finding>,
+    /// Were findings looked for?
+    judged: bool,
 }
 
 /// Runs the command and gives its exit code.
@@ -178,7 +180,9 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal, flight: Option<&Fl
     let pipe = run::pipe(&args.input, global, Contract::default(), Damage::Tell)?;
     let crew = run::crew(global, &cancel, flight)?;
     let learnt = learn(args, global, &listing, (&pipe, &crew), terminal)?;
-    let stamp = page::stamp(&listing, global.seed);
+    let data = page::data_hash(&listing);
+    let audited = if learnt.as_ref().is_some_and(|learnt| learnt.judged) { " · audited" } else { "" };
+    let stamp = format!("seed {} · data {data}{audited}", global.seed);
     let pages = pages(args, global, &listing, learnt.as_ref(), (&caption, &stamp), &cancel)?;
     if pages.is_empty() {
         terminal.result("No pictures to show: nothing of that kind was found.\n")?;
@@ -216,7 +220,7 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal, flight: Option<&Fl
             index
         }
     };
-    tell(args, global, &job, &index, &target, &stamp, terminal)?;
+    tell(args, global, &job, &index, &target, &data, terminal)?;
     let bad = index.iter().filter(|drawn| drawn.fault.is_some()).count();
     Ok(u8::from(args.input.max_bad.exceeded(bad, index.len().max(1))))
 }
@@ -317,11 +321,12 @@ fn learn(
         let options = crate::near::Options { threads: pipe.threads, ..crate::near::Options::default() };
         alike = crate::near::search(&survey.prints, &options, crew.cancel, &mut |_, _| ())?.pairs;
     }
-    let findings = match args.findings {
-        FindingsName::None if !finds => Vec::new(),
-        _ => audit::judge(listing, &survey.facts, &alike, Vec::new(), &audit::Choice::default()),
+    let judged = finds || args.findings != FindingsName::None;
+    let findings = match judged {
+        false => Vec::new(),
+        true => audit::judge(listing, &survey.facts, &alike, Vec::new(), &audit::Choice::default()),
     };
-    Ok(Some(Learnt { survey, findings }))
+    Ok(Some(Learnt { survey, findings, judged }))
 }
 
 fn pick_of(args: &Args) -> Pick {
@@ -367,7 +372,7 @@ fn pages(
                 (blocks, "val-train", "Validation beside the nearest training images")
             }
         };
-        return page::of_pairs(blocks, name, title, &grid, stamp);
+        return page::of_pairs(&blocks, &grid, name, (title, stamp));
     }
     let groups = match (args.by.as_str(), learnt) {
         ("finding", Some(learnt)) => by_finding(listing, &learnt.findings),
@@ -382,7 +387,7 @@ fn pages(
         (group, picks)
     };
     let groups: Vec<(Group, Vec<usize>)> = groups.into_iter().map(picked).collect();
-    page::of_groups(listing, &groups, &grid, stamp)
+    page::of_groups(listing, &groups, &grid, (&title(args), stamp))
 }
 
 /// What the data set is called.
@@ -467,6 +472,15 @@ fn head(args: &Args, listing: &Listing, page: &Path, stamp: &str) -> web::Head {
     }
 }
 
+/// A name whose middle is left out where it is long.
+fn elided(name: &str) -> String {
+    let letters: Vec<char> = name.chars().collect();
+    match letters.len() {
+        0..=48 => name.to_owned(),
+        n => letters[..23].iter().chain(&['…']).chain(&letters[n - 24..]).collect(),
+    }
+}
+
 /// Says what was drawn and what to do next.
 fn tell(
     args: &Args,
@@ -474,7 +488,7 @@ fn tell(
     job: &Job<'_>,
     index: &[Drawn],
     target: &Target,
-    stamp: &str,
+    data: &str,
     terminal: &Terminal,
 ) -> Result<()> {
     let place = near(target.path());
@@ -495,7 +509,7 @@ fn tell(
             .collect();
         let document = json!({
             "schema": SCHEMA, "command": "sheet", "input": shown(&args.input.input).to_string(),
-            "seed": global.seed, "data": stamp.rsplit(' ').next(), "out": shown(target.path()).to_string(),
+            "seed": global.seed, "data": data, "out": shown(target.path()).to_string(),
             "images": index.len(), "not_readable": bad, "sheets": sheets,
         });
         return terminal.result(&format!("{document:#}\n"));
@@ -515,7 +529,7 @@ fn tell(
             .pages
             .iter()
             .take(LISTED)
-            .map(|page| vec![format!("{}{ending}", shown(&page.name)), shown(&page.line).to_string()])
+            .map(|page| vec![elided(&format!("{}{ending}", shown(&page.name))), shown(&page.about).to_string()])
             .collect();
         text.push_str(&columns(&rows, &[false, false]));
         if job.pages.len() > LISTED {

@@ -57,7 +57,7 @@ impl<'a> Drawing<'a> {
         let room = (width as u32).saturating_sub(2 * MARGIN);
         let title = line(fonts, &page.title, TITLE, room);
         drawing.canvas.write(&title, (MARGIN, MARGIN + 20), INK);
-        let under = line(fonts, &page.line, TEXT, room);
+        let under = line(fonts, &format!("{} · {}", page.about, page.stamp), TEXT, room);
         drawing.canvas.write(&under, (MARGIN, MARGIN + 42), GRAY);
         for at in 0..page.blocks.len() {
             drawing.block(at, fonts);
@@ -98,7 +98,10 @@ impl<'a> Drawing<'a> {
             Ok(look) => {
                 self.canvas.paste(&enlarged(&look.picture, place), place);
                 if let Some(damage) = &look.damage {
-                    codes.push(damage.cause.code());
+                    // An audit has a code of its own for it.
+                    if !codes.iter().any(|code| code.starts_with('F')) {
+                        codes.push(damage.cause.code());
+                    }
                     red = true;
                 }
             }

@@ -50,8 +50,10 @@ pub struct Page {
     pub name: String,
     /// First line of the header.
     pub title: String,
-    /// Second line of the header.
-    pub line: String,
+    /// Second line of the header: what is on the sheet, without seed and data.
+    pub about: String,
+    /// The end of the second line: seed and data.
+    pub stamp: String,
     /// Where things lie.
     pub shape: Shape,
     /// In the order of reading.
@@ -69,8 +71,8 @@ pub struct Block {
     pub cells: Vec<Option<usize>>,
 }
 
-/// What all headers end with: the seed and the data.
-pub fn stamp(listing: &Listing, seed: u64) -> String {
+/// A hash of which images there are, with labels, splits, groups and sizes: ten hexadecimal digits.
+pub fn data_hash(listing: &Listing) -> String {
     let mut hasher = blake3::Hasher::new();
     for entry in &listing.entries {
         for text in [&entry.path, &entry.label, &entry.split, &entry.group] {
@@ -78,10 +80,11 @@ pub fn stamp(listing: &Listing, seed: u64) -> String {
         }
         hasher.update(&entry.bytes.to_le_bytes());
     }
-    format!("seed {seed} · data {}", &hasher.finalize().to_hex()[..10])
+    hasher.finalize().to_hex()[..10].to_owned()
 }
 
-/// The sheets of some groups and the images that were picked of each.
+/// The sheets of some groups and the images that were picked of each. `title` is the data set's, for sheets of many
+/// groups; `stamp` is what all headers end with.
 ///
 /// # Errors
 /// [`Error::Usage`] where a sheet would be larger than any machine draws.
@@ -89,12 +92,12 @@ pub fn of_groups(
     listing: &Listing,
     groups: &[(Group, Vec<usize>)],
     grid: &Grid,
-    stamp: &str,
+    (title, stamp): (&str, &str),
 ) -> Result<Vec<Page>> {
     let many = groups.len() > MOST_SHEETS;
     match grid.layout {
-        Layout::Rows => rows(listing, groups, grid, stamp),
-        Layout::Auto if many => rows(listing, groups, grid, stamp),
+        Layout::Rows => rows(listing, groups, grid, (title, stamp)),
+        Layout::Auto if many => rows(listing, groups, grid, (title, stamp)),
         _ => sheets(listing, groups, grid, stamp),
     }
 }
@@ -122,14 +125,20 @@ fn sheets(
     let page = |(group, picks): &(Group, Vec<usize>)| Page {
         name: names.take(&group.name),
         title: group.name.clone(),
-        line: format!("{} · {stamp}", about(listing, group, picks)),
+        about: about(listing, group, picks),
+        stamp: stamp.to_owned(),
         shape,
         blocks: vec![Block { title: String::new(), note: String::new(), cells: filled(picks, &shape) }],
     };
     Ok(groups.iter().map(page).collect())
 }
 
-fn rows(listing: &Listing, groups: &[(Group, Vec<usize>)], grid: &Grid, stamp: &str) -> Result<Vec<Page>> {
+fn rows(
+    listing: &Listing,
+    groups: &[(Group, Vec<usize>)],
+    grid: &Grid,
+    (title, stamp): (&str, &str),
+) -> Result<Vec<Page>> {
     let wanted = grid.per_group.max(1) as u32;
     let columns = grid.columns.unwrap_or(wanted.min(16)).clamp(1, wanted);
     let mut shape = Shape {
@@ -150,16 +159,19 @@ fn rows(listing: &Listing, groups: &[(Group, Vec<usize>)], grid: &Grid, stamp: &
         cells: filled(picks, &shape),
     };
     let blocks: Vec<Block> = groups.iter().map(block).collect();
-    let total = thousands(groups.len() as u64);
-    let head = |first: usize, last: usize| (format!("{first}–{last} of {total}"), stamp.to_owned());
-    Ok(cut(blocks, shape, "sheet", head))
+    Ok(cut(&blocks, shape, "sheet", (title, stamp)))
 }
 
 /// Sheets of pairs: each with a title and two images.
 ///
 /// # Errors
 /// As for [`of_groups`].
-pub fn of_pairs(pairs: Vec<Block>, name: &str, title: &str, grid: &Grid, stamp: &str) -> Result<Vec<Page>> {
+pub fn of_pairs(
+    pairs: &[Block],
+    grid: &Grid,
+    name: &str,
+    (title, stamp): (&str, &str),
+) -> Result<Vec<Page>> {
     let across = grid.columns.unwrap_or(2).clamp(1, 64);
     let mut shape = Shape {
         cell: grid.cell.unwrap_or(256),
@@ -173,27 +185,28 @@ pub fn of_pairs(pairs: Vec<Block>, name: &str, title: &str, grid: &Grid, stamp: 
     };
     shape.down = fitting(shape);
     check(&shape)?;
-    let total = thousands(pairs.len() as u64);
-    let head = |first: usize, last: usize| (title.to_owned(), format!("{first}–{last} of {total} · {stamp}"));
-    Ok(cut(pairs, shape, name, head))
+    Ok(cut(pairs, shape, name, (title, stamp)))
 }
 
 /// Blocks in sheets of as many as fit; the last sheet is no larger than it must be.
-fn cut(
-    blocks: Vec<Block>,
-    shape: Shape,
-    name: &str,
-    head: impl Fn(usize, usize) -> (String, String),
-) -> Vec<Page> {
+fn cut(blocks: &[Block], shape: Shape, name: &str, (title, stamp): (&str, &str)) -> Vec<Page> {
     let on_page = (shape.across * shape.down) as usize;
+    let total = blocks.len();
     let mut pages = Vec::new();
     for (at, blocks) in blocks.chunks(on_page).enumerate() {
         let first = at * on_page + 1;
-        let (title, line) = head(first, first + blocks.len() - 1);
         let down = (blocks.len() as u32).div_ceil(shape.across);
         let across = if down == 1 { blocks.len() as u32 } else { shape.across };
         let shape = Shape { down, across, ..shape };
-        pages.push(Page { name: format!("{name}-{:03}", at + 1), title, line, shape, blocks: blocks.to_vec() });
+        let number = |n: usize| thousands(n as u64);
+        pages.push(Page {
+            name: format!("{name}-{:03}", at + 1),
+            title: title.to_owned(),
+            about: format!("{}–{} of {}", number(first), number(first + blocks.len() - 1), number(total)),
+            stamp: stamp.to_owned(),
+            shape,
+            blocks: blocks.to_vec(),
+        });
     }
     pages
 }

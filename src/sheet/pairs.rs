@@ -1,6 +1,8 @@
 //! Images beside each other: copies with both labels and splits, and each validation image with the training image that
 //! is most like it.
 
+use std::collections::HashSet;
+
 use super::group::is_shown;
 use super::page::Block;
 use crate::engine::blocks;
@@ -15,11 +17,11 @@ use crate::source::Listing;
 pub struct Set {
     /// Places in the listing.
     pub images: Vec<usize>,
-    /// As in "same pixels".
+    /// Its code and what it is, as in "D002 same pixels".
     pub what: String,
 }
 
-/// The first of each set beside each other one; first where labels differ, then where splits do.
+/// The first of each set beside each other one: first those where labels differ, then where splits do.
 pub fn of_sets(listing: &Listing, sets: &[Set], most: usize) -> Vec<Block> {
     let mut pairs: Vec<(usize, usize, usize, &str)> = Vec::new();
     for set in sets {
@@ -28,8 +30,10 @@ pub fn of_sets(listing: &Listing, sets: &[Set], most: usize) -> Vec<Block> {
             pairs.push((rank(listing, *first, *other), *first, *other, &set.what));
         }
     }
-    pairs.sort_by_key(|(rank, first, other, _)| (*rank, *first, *other));
-    pairs.dedup_by_key(|(_, first, other, _)| (*first, *other));
+    // By what they are: the same bytes before the same scene.
+    pairs.sort_by_key(|(rank, first, other, what)| (*rank, what.get(..4), *first, *other));
+    let mut told = HashSet::new();
+    pairs.retain(|(_, first, other, _)| told.insert((*first, *other)));
     pairs.truncate(most);
     pairs.into_iter().map(|(_, a, b, what)| block(listing, a, b, what)).collect()
 }

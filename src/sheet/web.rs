@@ -149,7 +149,7 @@ fn sections(job: &Job<'_>, slots: &[Slot], cells: Vec<Cell>) -> Vec<Section> {
         for (nth, block) in page.blocks.iter().enumerate() {
             let (title, note) = match page.shape.titled {
                 true => (block.title.clone(), block.note.clone()),
-                false => (page.title.clone(), page.line.clone()),
+                false => (page.title.clone(), page.about.clone()),
             };
             let columns = page.shape.grounded.then_some(2);
             let mut section = Section { title, note, columns, cells: Vec::new() };

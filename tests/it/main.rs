@@ -6,6 +6,7 @@
     reason = "tests write files and start threads as they like, and a panic is their verdict"
 )]
 
+mod apply;
 mod benign;
 mod damage;
 mod decode;
@@ -20,6 +21,8 @@ mod plan;
 mod plan_models;
 mod plan_onnx;
 mod regress;
+mod sheet;
+mod show;
 mod shrink;
 mod source_table;
 mod source_tree;
