@@ -9,7 +9,7 @@
 //! | 2 samples | [`entry`], [`source`], [`manifest`], [`home`], [`facts`], [`shards`] |
 //! | 3 engine | [`engine`] |
 //! | 4 looks | [`survey`], [`near`], [`thumb`] |
-//! | 5 jobs | [`shrink`], [`audit`], [`split`], [`stats`], [`weights`], [`plan`], [`pack`], [`verify`], [`unpack`] |
+//! | 5 jobs | [`shrink`], [`audit`], [`split`], [`stats`], [`weights`], [`plan`], [`sheet`], [`apply`], [`show`], [`pack`], [`verify`], [`unpack`] |
 //! | 6 front | [`cli`] and `main.rs` |
 
 pub mod error;
@@ -39,9 +39,12 @@ pub mod near;
 pub mod survey;
 pub mod thumb;
 
+pub mod apply;
 pub mod audit;
 pub mod pack;
 pub mod plan;
+pub mod sheet;
+pub mod show;
 pub mod shrink;
 pub mod split;
 pub mod stats;

@@ -1,5 +1,6 @@
 //! The command line: what was typed becomes plain options, what came out becomes text. No pixels, no walking.
 
+mod apply;
 mod args;
 mod audit;
 mod cache;
@@ -7,6 +8,8 @@ mod config;
 mod pack;
 mod plan;
 mod run;
+mod sheet;
+mod show;
 mod shrink;
 mod split;
 mod stats;
@@ -48,6 +51,12 @@ enum Command {
     Stats(stats::Args),
     /// All that is wrong with the data, for a person and for CI
     Audit(audit::Args),
+    /// Contact sheets: wrong labels are seen in a minute, and marked
+    Sheet(sheet::Args),
+    /// What was marked on a sheet goes into the manifest
+    Apply(apply::Args),
+    /// What prep knows of one picture, and the picture itself on terminals that can show it
+    Show(show::Args),
     /// Parts for training, validation and test, or folds: groups whole, classes in their shares
     Split(split::Args),
     /// Class and sampler weights from the training images
@@ -77,6 +86,9 @@ impl Command {
             Self::Plan(args) => Some(&args.input),
             Self::Pack(args) => Some(&args.input),
             Self::Audit(args) => Some(&args.input),
+            Self::Sheet(args) => Some(&args.input),
+            Self::Apply(args) => Some(&args.input),
+            Self::Show(args) => Some(&args.input),
             Self::Undo(args) => Some(&args.input),
             Self::Cache(args) => Some(&args.input),
             Self::Verify(_) | Self::Unpack(_) => None,
@@ -95,8 +107,8 @@ impl Command {
     /// Does it decode, so that a crash of a decoder must be survived?
     fn decodes(&self) -> bool {
         match self {
-            Self::Shrink(_) | Self::Audit(_) | Self::Stats(_) | Self::Plan(_) | Self::Pack(_) => true,
-            Self::Split(_) | Self::Weights(_) | Self::Undo(_) | Self::Cache(_) => false,
+            Self::Shrink(_) | Self::Audit(_) | Self::Stats(_) | Self::Plan(_) | Self::Pack(_) | Self::Sheet(_) | Self::Show(_) => true,
+            Self::Split(_) | Self::Weights(_) | Self::Apply(_) | Self::Undo(_) | Self::Cache(_) => false,
             Self::Verify(_) | Self::Unpack(_) => false,
         }
     }
@@ -169,6 +181,9 @@ fn dispatch(cli: &Cli, terminal: &Terminal) -> Result<u8> {
         Command::Shrink(args) => shrink::run(args, &cli.global, terminal, flight.as_ref()),
         Command::Stats(args) => stats::run(args, &cli.global, terminal, flight.as_ref()),
         Command::Audit(args) => audit::run(args, &cli.global, terminal, flight.as_ref()),
+        Command::Sheet(args) => sheet::run(args, &cli.global, terminal, flight.as_ref()),
+        Command::Apply(args) => apply::run(args, &cli.global, terminal),
+        Command::Show(args) => show::run(args, &cli.global, terminal, flight.as_ref()),
         Command::Split(args) => split::run(args, &cli.global, terminal),
         Command::Weights(args) => weights::run(args, &cli.global, terminal),
         Command::Plan(args) => plan::run(args, &cli.global, terminal, flight.as_ref()),

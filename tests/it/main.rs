@@ -7,6 +7,7 @@
 )]
 
 mod audit;
+mod apply;
 mod benign;
 mod damage;
 mod decode;
@@ -24,6 +25,8 @@ mod plan;
 mod plan_models;
 mod plan_onnx;
 mod regress;
+mod sheet;
+mod show;
 mod shrink;
 mod source_table;
 mod source_tree;
