@@ -4,18 +4,19 @@
 //!
 //! | layer | rooms |
 //! |---|---|
-//! | 0 ground | [`error`], [`fault`], [`names`], [`out`], [`table`] |
+//! | 0 ground | [`error`], [`fault`], [`names`], [`out`], [`page`], [`table`] |
 //! | 1 pixels | [`pixels`], [`decode`], [`normal`], [`resize`], [`encode`], [`measure`] |
-//! | 2 samples | [`entry`], [`source`], [`manifest`], [`home`] |
+//! | 2 samples | [`entry`], [`source`], [`manifest`], [`home`], [`facts`], [`shards`] |
 //! | 3 engine | [`engine`] |
-//! | 4 searches | [`near`] |
-//! | 5 jobs | [`shrink`], [`split`], [`weights`] |
+//! | 4 looks | [`survey`], [`near`], [`thumb`] |
+//! | 5 jobs | [`shrink`], [`audit`], [`split`], [`stats`], [`weights`], [`plan`], [`sheet`], [`apply`], [`show`], [`pack`], [`verify`], [`unpack`] |
 //! | 6 front | [`cli`] and `main.rs` |
 
 pub mod error;
 pub mod fault;
 pub mod names;
 pub mod out;
+pub mod page;
 pub mod table;
 
 pub mod decode;
@@ -29,6 +30,7 @@ pub mod entry;
 pub mod facts;
 pub mod home;
 pub mod manifest;
+pub mod shards;
 pub mod source;
 
 pub mod engine;
@@ -37,11 +39,17 @@ pub mod near;
 pub mod survey;
 pub mod thumb;
 
+pub mod apply;
 pub mod audit;
+pub mod pack;
 pub mod plan;
+pub mod sheet;
+pub mod show;
 pub mod shrink;
 pub mod split;
 pub mod stats;
+pub mod unpack;
+pub mod verify;
 pub mod weights;
 
 pub mod cli;

@@ -6,10 +6,15 @@ use std::path::{Component, Path, PathBuf};
 use serde_json::Value;
 
 use crate::error::Result;
+<<<<<<< HEAD
 use crate::fault::{Cause, Fault, Status};
 use crate::manifest::{Places, Row};
 use crate::names::{decode, encode};
 use crate::out::place;
+=======
+use crate::fault::{Cause, Fault, Note, Oddity, Status};
+use crate::manifest::{Places, Row, parse_notes};
+>>>>>>> main
 use crate::source::{self, Listing, Options};
 use crate::table::Table;
 
@@ -120,6 +125,12 @@ impl Known {
             if entry.group.is_empty() {
                 cell("group").clone_into(&mut entry.group);
             }
+            let decided: Vec<Note> =
+                parse_notes(cell("notes")).into_iter().filter(|n| n.kind.is_decision()).collect();
+            carry_label(&mut entry.label, cell("label"), &decided);
+            if !entry.notes.iter().any(|n| n.kind.is_decision()) {
+                entry.notes.extend(decided);
+            }
             let unchanged =
                 cell("bytes").parse().is_ok_and(|bytes: u64| bytes == entry.bytes) || entry.bytes == 0;
             let fault = Fault::parse(cell("fault")).filter(|f| is_lasting(f.cause));
@@ -128,6 +139,15 @@ impl Known {
                 entry.fault = fault.or_else(|| by_hand.then(|| Fault::new(Cause::Excluded, cell("fault"))));
             }
         }
+        listing.count_classes();
+    }
+}
+
+/// A label that the user gave stays while the source says what it said then; a label that was corrected there wins.
+fn carry_label(label: &mut String, given: &str, decided: &[Note]) {
+    let then = Note::new(Oddity::Relabelled, &*label).to_string();
+    if decided.iter().any(|note| note.kind == Oddity::Relabelled && note.to_string() == then) {
+        given.clone_into(label);
     }
 }
 

@@ -185,18 +185,34 @@ impl<'a> Base<'a> {
             row.fold = before.fold;
             if row.bytes == before.bytes {
                 (row.width, row.height, row.hash) = (before.width, before.height, before.hash);
-                if row.notes.is_empty() {
-                    row.notes = before.notes;
-                }
+                add_notes(&mut row.notes, &before.notes);
             }
         }
         Ok(())
     }
 }
 
+<<<<<<< HEAD
 /// Counts the rows of the earlier manifest that the input does not have any more.
 struct Gone<'a> {
     known: Option<&'a Known>,
+=======
+/// Adds the notes of an earlier manifest to those of the listing. A decision that the listing carries already is the
+/// same one.
+fn add_notes(notes: &mut String, before: &str) {
+    let there: Vec<String> = notes.split(';').map(str::to_owned).collect();
+    for note in before.split(';').filter(|note| !note.is_empty() && !there.iter().any(|n| n == note)) {
+        if !notes.is_empty() {
+            notes.push(';');
+        }
+        notes.push_str(note);
+    }
+}
+
+/// Rows of the earlier manifest that the listing does not have, met in order.
+struct Unmet<'a> {
+    home: &'a Home,
+>>>>>>> main
     next: usize,
     n: u64,
 }

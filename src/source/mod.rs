@@ -142,7 +142,7 @@ pub fn open(input: &Path, options: &Options) -> Result<Listing> {
     let filter = Filter::new(options)?;
     let mut listing = input::open(input, options, &filter)?;
     // Before rows are left out: the index of a class must not depend on the part of the split that is asked for.
-    count_classes(&mut listing);
+    listing.count_classes();
     if let Some(split) = &options.split {
         keep_split(&mut listing, split)?;
     }
@@ -185,13 +185,15 @@ fn keep(listing: &mut Listing, wanted: impl Fn(&Entry) -> bool) -> usize {
     dropped.len()
 }
 
-/// The classes of all entries, with those that the tree already told.
-fn count_classes(listing: &mut Listing) {
-    let mut classes: BTreeSet<&str> = listing.classes.iter().map(String::as_str).collect();
-    for entry in &listing.entries {
-        classes.extend(labels_of(&entry.label));
+impl Listing {
+    /// Adds to the classes those that labels of entries name.
+    pub fn count_classes(&mut self) {
+        let mut classes: BTreeSet<&str> = self.classes.iter().map(String::as_str).collect();
+        for entry in &self.entries {
+            classes.extend(labels_of(&entry.label));
+        }
+        self.classes = classes.into_iter().map(str::to_owned).collect();
     }
-    listing.classes = classes.into_iter().map(str::to_owned).collect();
 }
 
 /// The labels in the `label` of an entry: none, one, or several joined by `|`.

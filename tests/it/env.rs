@@ -44,6 +44,7 @@ impl Env {
         let mut command = Command::new(env!("CARGO_BIN_EXE_prep"));
         command.current_dir(self.dir.path()).args(args).env("PREP_REHEARSE", "1").env_remove("PREP_FLIGHT");
         command.env("XDG_CACHE_HOME", self.dir.path().join("cache"));
+        command.env("XDG_STATE_HOME", self.dir.path().join("state"));
         command
     }
 

@@ -6,6 +6,8 @@
     reason = "tests write files and start threads as they like, and a panic is their verdict"
 )]
 
+mod audit;
+mod apply;
 mod benign;
 mod damage;
 mod decode;
@@ -15,16 +17,22 @@ mod kinds;
 mod layers;
 mod manifest;
 mod memory;
+mod near;
+mod page;
 mod pictures;
+mod pack;
 mod plan;
 mod plan_models;
 mod plan_onnx;
 mod regress;
 mod regress_split;
+mod sheet;
+mod show;
 mod shrink;
 mod source_table;
 mod source_tree;
 mod split;
 mod stats;
 mod table;
+mod verify;
 mod weights;
