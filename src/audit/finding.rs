@@ -40,18 +40,8 @@ impl Finding {
     }
 
     /// A finding about something else.
-<<<<<<< HEAD
-    pub fn place(
-        id: &str,
-        at: impl Into<String>,
-        line: Option<u64>,
-        detail: impl Into<String>,
-    ) -> Option<Self> {
-        Some(Self { code: Code::find(id)?, images: Vec::new(), at: at.into(), line, detail: detail.into() })
-=======
     pub fn place(id: &str, at: impl Into<String>, line: Option<u64>, detail: impl Into<String>) -> Option<Self> {
         Some(Self { code: Code::find(id)?, images: Vec::new(), at: at.into(), line, detail: detail.into(), shortcut: None })
->>>>>>> main
     }
 
     /// Is it about a set of pictures that are alike?

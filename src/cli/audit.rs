@@ -191,10 +191,7 @@ fn alike(
         terminal.say(&format!("of {n} pictures near-duplicates are looked for without {without}"));
     }
     if found.crowded > 0 {
-        terminal.say(&format!(
-            "{} look like so many others that not all pairs are told",
-            plural(found.crowded, "picture")
-        ));
+        terminal.say(&format!("{} look like so many others that not all pairs are told", plural(found.crowded, "picture")));
     }
     Ok(found.pairs)
 }
@@ -360,13 +357,7 @@ fn summary(input: &Input, listing: &Listing, facts: &[Facts], findings: &[Findin
         rows.push(vec![code.severity.as_str().into(), code.id.into(), code.title.into(), count, example]);
         if all {
             for finding in &group.findings {
-                rows.push(vec![
-                    String::new(),
-                    String::new(),
-                    String::new(),
-                    String::new(),
-                    place(listing, finding),
-                ]);
+                rows.push(vec![String::new(), String::new(), String::new(), String::new(), place(listing, finding)]);
             }
         }
     }

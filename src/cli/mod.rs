@@ -107,15 +107,10 @@ impl Command {
     /// Does it decode, so that a crash of a decoder must be survived?
     fn decodes(&self) -> bool {
         match self {
-<<<<<<< HEAD
-            Self::Shrink(_) | Self::Audit(_) | Self::Stats(_) | Self::Plan(_) => true,
-            Self::Split(args) => args.decodes(),
-            Self::Weights(_) | Self::Undo(_) | Self::Cache(_) => false,
-=======
             Self::Shrink(_) | Self::Audit(_) | Self::Stats(_) | Self::Plan(_) | Self::Pack(_) | Self::Sheet(_) | Self::Show(_) => true,
-            Self::Split(_) | Self::Weights(_) | Self::Apply(_) | Self::Undo(_) | Self::Cache(_) => false,
+            Self::Split(args) => args.decodes(),
+            Self::Weights(_) | Self::Apply(_) | Self::Undo(_) | Self::Cache(_) => false,
             Self::Verify(_) | Self::Unpack(_) => false,
->>>>>>> main
         }
     }
 }
@@ -187,14 +182,10 @@ fn dispatch(cli: &Cli, terminal: &Terminal) -> Result<u8> {
         Command::Shrink(args) => shrink::run(args, &cli.global, terminal, flight.as_ref()),
         Command::Stats(args) => stats::run(args, &cli.global, terminal, flight.as_ref()),
         Command::Audit(args) => audit::run(args, &cli.global, terminal, flight.as_ref()),
-<<<<<<< HEAD
-        Command::Split(args) => split::run(args, &cli.global, terminal, flight.as_ref()),
-=======
         Command::Sheet(args) => sheet::run(args, &cli.global, terminal, flight.as_ref()),
         Command::Apply(args) => apply::run(args, &cli.global, terminal),
         Command::Show(args) => show::run(args, &cli.global, terminal, flight.as_ref()),
-        Command::Split(args) => split::run(args, &cli.global, terminal),
->>>>>>> main
+        Command::Split(args) => split::run(args, &cli.global, terminal, flight.as_ref()),
         Command::Weights(args) => weights::run(args, &cli.global, terminal),
         Command::Plan(args) => plan::run(args, &cli.global, terminal, flight.as_ref()),
         Command::Pack(args) => pack::run(args, &cli.global, terminal, flight.as_ref()),

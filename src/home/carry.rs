@@ -6,15 +6,10 @@ use std::path::{Component, Path, PathBuf};
 use serde_json::Value;
 
 use crate::error::Result;
-<<<<<<< HEAD
-use crate::fault::{Cause, Fault, Status};
-use crate::manifest::{Places, Row};
-use crate::names::{decode, encode};
-use crate::out::place;
-=======
 use crate::fault::{Cause, Fault, Note, Oddity, Status};
 use crate::manifest::{Places, Row, parse_notes};
->>>>>>> main
+use crate::names::{decode, encode};
+use crate::out::place;
 use crate::source::{self, Listing, Options};
 use crate::table::Table;
 

@@ -192,11 +192,6 @@ impl<'a> Base<'a> {
     }
 }
 
-<<<<<<< HEAD
-/// Counts the rows of the earlier manifest that the input does not have any more.
-struct Gone<'a> {
-    known: Option<&'a Known>,
-=======
 /// Adds the notes of an earlier manifest to those of the listing. A decision that the listing carries already is the
 /// same one.
 fn add_notes(notes: &mut String, before: &str) {
@@ -209,10 +204,9 @@ fn add_notes(notes: &mut String, before: &str) {
     }
 }
 
-/// Rows of the earlier manifest that the listing does not have, met in order.
-struct Unmet<'a> {
-    home: &'a Home,
->>>>>>> main
+/// Counts the rows of the earlier manifest that the input does not have any more.
+struct Gone<'a> {
+    known: Option<&'a Known>,
     next: usize,
     n: u64,
 }
