@@ -1,5 +1,7 @@
 // The audit report of 5,000 images, in a real browser.
-import { check, checkAxe, checkOpens, checkQuiet, done, downloaded, equal, figures, open, withBrowser, SHOTS } from './browser.mjs';
+import { check, checkAxe, checkOpens, checkQuiet, done, downloaded, equal, figures, open, withBrowser, FOLDER, SHOTS } from './browser.mjs';
+import { execFileSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
 
 const HOSTILE = ['<img src=x onerror=window.owned=1>', '</script><script>window.owned=2</script>', "=cmd|' /C calc'!A0", '"><svg onload=window.owned=3>{{data}}'];
 
@@ -92,6 +94,9 @@ async function marks(browser) {
   const saved = await downloaded(page, () => page.click('#marks-save'));
   equal(saved.name, 'list.txt', 'its name');
   equal(saved.text, want.sort(order).map(p => `${p}\n`).join(''), 'the list holds exactly what was marked');
+  writeFileSync(`${SHOTS}/list.txt`, saved.text);
+  const read = execFileSync(process.env.PREP, ['stats', FOLDER, '--files-from', `${SHOTS}/list.txt`, '--json', '-n'], { encoding: 'utf8' });
+  equal(JSON.parse(read).images, 6, 'prep takes the list and finds every file');
   const again = await downloaded(page, () => page.keyboard.press('s'));
   equal(again.text, saved.text, 'the key does the same');
   await it.context.grantPermissions(['clipboard-read', 'clipboard-write']);
