@@ -574,6 +574,39 @@ fn near_duplicates_are_on_one_side_and_copies_too() {
     assert!(env.ok(&["audit", "--explain", "D008"]).stdout.contains("--group-dups=scene"));
 }
 
+#[test]
+fn second_shots_of_a_scene_stay_together_when_asked() {
+    let env = Env::new();
+    for at in 0..8_u32 {
+        for more in 0..5_usize {
+            let mut shot = scene(at);
+            let other = scene(at + 100);
+            // Some of another picture laid over it: the more, the less it is the same.
+            for y in 0..120 {
+                let row = y * 160 * 3;
+                shot.data[row..row + more * 16 * 3].copy_from_slice(&other.data[row..row + more * 16 * 3]);
+            }
+            let mut bytes = Vec::new();
+            Encoder::default().encode(&shot, Encoding::Png, &mut bytes).unwrap();
+            env.write(format!("in/a/{at}_{more}.png"), &bytes);
+        }
+    }
+    let pairs = |how: &str| -> usize {
+        let how = format!("--group-dups{how}");
+        let ran = env.ok(&["split", "in", &how, "--ratio", "50,50", "--reset"]);
+        let rows = env.rows("in/manifest.csv");
+        let mut of_group: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for row in rows.iter().filter(|row| !row["group"].is_empty()) {
+            of_group.entry(&row["group"]).or_default().insert(&row["split"]);
+        }
+        assert!(!of_group.is_empty() && of_group.values().all(|parts| parts.len() == 1), "{of_group:?}");
+        let line = ran.stderr.lines().find(|line| line.contains("pairs of pictures are near-duplicates"));
+        line.unwrap().split(' ').next().unwrap().parse().unwrap()
+    };
+    let (sure, all) = (pairs(""), pairs("=scene"));
+    assert!(sure < all, "{sure} sure pairs of {all}");
+}
+
 /// A picture with few things in it, unlike those of other seeds.
 fn scene(seed: u32) -> imgprep::pixels::Rgb8 {
     let mut picture = picture(160, 120, seed);

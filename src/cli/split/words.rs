@@ -128,9 +128,13 @@ pub fn differences(before: &str, now: &str) -> String {
         }
         parts
     };
+    // Shares are written with nine digits.
+    let short = |part: &str| {
+        part.split(',').map(|p| p.strip_suffix("0000000").unwrap_or(p)).collect::<Vec<_>>().join(",")
+    };
     let (before, now) = (parts(before), parts(now));
     let other: Vec<String> =
-        before.iter().filter(|part| !now.contains(part)).map(|p| shown(p).to_string()).collect();
+        before.iter().filter(|part| !now.contains(part)).map(|p| shown(&short(p)).to_string()).collect();
     if other.is_empty() { "of another kind".into() } else { other.join(", ") }
 }
 
