@@ -17,6 +17,7 @@ use super::terminal::Terminal;
 use super::watch::watcher;
 use crate::engine::cancel::Cancel;
 use crate::engine::flight::Flight;
+use crate::entry::Entry;
 use crate::error::{Error, Result};
 use crate::fault::{Cause, Fault, Status};
 use crate::home::{self, Home};
@@ -150,6 +151,30 @@ impl Args {
         Ok(())
     }
 
+    /// Lists the whole input, and what of it was asked for.
+    fn open(&self, options: &Options, terminal: &Terminal) -> Result<(All, Home)> {
+        let mut input = self.input.options();
+        input.files = !self.no_files;
+        if self.no_files && options.dups.is_some() {
+            return Err(Error::Usage(
+                "--group-dups reads the files, --no-files leaves them: drop one".into(),
+            ));
+        }
+        if self.no_files && self.export.contains(&ExportForm::Tree) {
+            return Err(Error::Usage(
+                "--export tree links the files, --no-files leaves them: drop one".into(),
+            ));
+        }
+        let (listing, home) = run::list_at_home(&self.input, &input, self.out.as_deref(), terminal)?;
+        let asked = home.whole(&listing).1;
+        let listing = if home.is_partial() { home.whole(&listing).0.clone() } else { listing };
+        if !options.stratify.is_empty() && options.stratify.contains(&None) && listing.classes.is_empty() {
+            let why = "there are no labels to stratify by: neither class folders nor a column of labels (--label-col names one)";
+            return Err(Error::Usage(why.into()));
+        }
+        Ok((All { listing, asked, sizes: Vec::new() }, home))
+    }
+
     fn options(&self, global: &Global, terminal: &Terminal) -> Result<Options> {
         let parts = match (&self.ratio, self.kfold) {
             (None, Some(_)) => vec![Part { name: "train".into(), share: 1.0 }],
@@ -249,23 +274,9 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal, flight: Option<&Fl
     args.check_input()?;
     let mut options = args.options(global, terminal)?;
     let cancel = Cancel::on_signals();
-    let mut input = args.input.options();
-    input.files = !args.no_files;
-    if args.no_files && options.dups.is_some() {
-        return Err(Error::Usage("--group-dups reads the files, --no-files leaves them: drop one".into()));
-    }
-    if args.no_files && args.export.contains(&ExportForm::Tree) {
-        return Err(Error::Usage("--export tree links the files, --no-files leaves them: drop one".into()));
-    }
-    let (listing, home) = run::list_at_home(&args.input, &input, args.out.as_deref(), terminal)?;
-    let asked = home.whole(&listing).1;
-    let listing = if home.is_partial() { home.whole(&listing).0.clone() } else { listing };
+    let (all, home) = args.open(&options, terminal)?;
     // A million entries are not worth freeing one by one at the end.
-    let mut all = std::mem::ManuallyDrop::new(All { listing, asked, sizes: Vec::new() });
-    if !options.stratify.is_empty() && options.stratify.contains(&None) && all.listing.classes.is_empty() {
-        let why = "there are no labels to stratify by: neither class folders nor a column of labels (--label-col names one)";
-        return Err(Error::Usage(why.into()));
-    }
+    let mut all = std::mem::ManuallyDrop::new(all);
     let mut earlier = args.earlier(&all, &home, &mut options, terminal)?;
     let crew = run::crew(global, &cancel, flight)?;
     if let Some(dups @ (Dups::Near | Dups::Scene)) = options.dups {
@@ -342,15 +353,8 @@ fn write(all: &All, home: &Home, options: &Options, outcome: &Outcome<'_>) -> Re
         if let Some((_, hash)) = hash {
             row.hash.clone_from(hash);
         }
-        let entry = &listing.entries[at];
-        if let Some((width, height)) = all.sizes.get(at).copied().flatten() {
-            (row.width, row.height) = (Some(width), Some(height));
-            let lasting = |f: &&Fault| !f.cause.is_transient() && f.cause != Cause::TooLarge;
-            row.fault = entry.fault.as_ref().filter(lasting).cloned();
-        } else if entry.fault.is_none() && entry.bytes == 0 && !entry.file.as_os_str().is_empty() {
-            row.fault = Some(Fault::new(Cause::Empty, "no bytes"));
-        }
-        row.status = row.fault.as_ref().map_or(Status::Ok, Fault::status);
+        let size = all.sizes.get(at).copied().flatten();
+        mark(row, &listing.entries[at], size);
     };
     home.rewrite(listing, "split", change, |sidecar| {
         sidecar.seed = Some(options.seed);
@@ -374,6 +378,19 @@ fn write(all: &All, home: &Home, options: &Options, outcome: &Outcome<'_>) -> Re
             (sidecar.stats, sidecar.weights) = (Value::Null, Value::Null);
         }
     })
+}
+
+/// Notes what was seen of a picture: its size where it was decoded, and that it is not usable.
+fn mark(row: &mut Row, entry: &Entry, size: Option<(u32, u32)>) {
+    if let Some((width, height)) = size {
+        (row.width, row.height) = (Some(width), Some(height));
+        // What may be otherwise on the next run is not kept.
+        let lasting = |f: &&Fault| !f.cause.is_transient() && f.cause != Cause::TooLarge;
+        row.fault = entry.fault.as_ref().filter(lasting).cloned();
+    } else if entry.fault.is_none() && entry.bytes == 0 && !entry.file.as_os_str().is_empty() {
+        row.fault = Some(Fault::new(Cause::Empty, "no bytes"));
+    }
+    row.status = row.fault.as_ref().map_or(Status::Ok, Fault::status);
 }
 
 /// The options in the sidecar.

@@ -9,7 +9,8 @@ use super::args::{Global, Input};
 use super::run;
 use super::terminal::{Terminal, class_name, columns, shell_word, thousands};
 use crate::error::{Error, Result};
-use crate::home::Home;
+use crate::home::{Home, Which};
+use crate::manifest::Sidecar;
 use crate::names::shown;
 use crate::out::Atomic;
 use crate::source::Listing;
@@ -162,21 +163,7 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal) -> Result<u8> {
             emit::per_row(&weights, &listing, &mut file).map_err(|e| Error::write(doing, path, e))?;
             file.commit(true)?;
         }
-        if !home.keeps(&training.which) {
-            terminal.say("these are weights of a part of the set: printed, not kept in the sidecar");
-        } else if !args.no_write {
-            let kept = document.clone();
-            let written = home.rewrite(&listing, "weights", |_, _| {}, |sidecar| sidecar.weights = kept);
-            let printed = args.emit.is_some() || args.per_row.is_some();
-            match written {
-                // What was asked for is printed all the same.
-                Err(e @ Error::Write { .. }) if printed => {
-                    terminal
-                        .warn(&format!("the weights are not kept in the sidecar (--no-write says so): {e}"));
-                }
-                written => is_kept = written.map(|_| true)?,
-            }
-        }
+        is_kept = keep(args, (&listing, &home), &training.which, &document, terminal)?;
     }
     let whole = match (global.json, args.emit) {
         (true, _) | (_, Some(Emit::Json)) => {
@@ -201,6 +188,32 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal) -> Result<u8> {
     terminal.result(&whole)?;
     let bad = training.rows.iter().filter(|at| listing.entries[**at].fault.is_some()).count();
     Ok(u8::from(args.input.max_bad.exceeded(bad, training.rows.len())))
+}
+
+/// Keeps the weights in the sidecar of the manifest, unless they are those of a part; tells whether it did.
+fn keep(
+    args: &Args,
+    (listing, home): (&Listing, &Home),
+    which: &Which,
+    document: &Value,
+    terminal: &Terminal,
+) -> Result<bool> {
+    if !home.keeps(which) {
+        terminal.say("these are weights of a part of the set: printed, not kept in the sidecar");
+        return Ok(false);
+    }
+    if args.no_write {
+        return Ok(false);
+    }
+    let note = |sidecar: &mut Sidecar| sidecar.weights = document.clone();
+    match home.rewrite(listing, "weights", |_, _| {}, note) {
+        // What was asked for is printed all the same.
+        Err(e @ Error::Write { .. }) if args.emit.is_some() || args.per_row.is_some() => {
+            terminal.warn(&format!("the weights are not kept in the sidecar (--no-write says so): {e}"));
+            Ok(false)
+        }
+        written => written.map(|_| true),
+    }
 }
 
 fn in_memory(write: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -> Result<String> {
@@ -287,7 +300,7 @@ fn text(weights: &Weights, options: &Options, kept: Option<&Home>, args: &Args) 
     text.push_str(&columns(&rows, &right));
     text.push_str("\nIndices in code point order, as torchvision counts.");
     if let Some(home) = kept {
-        let place = crate::manifest::Sidecar::path_of(&home.manifest);
+        let place = Sidecar::path_of(&home.manifest);
         text.push_str(&format!(" Kept in {}", shown(&place)));
     }
     let input = args.out.as_ref().filter(|_| kept.is_some()).unwrap_or(&args.input.input);

@@ -156,23 +156,28 @@ pub fn weigh(listing: &Listing, training: &Training, options: &Options) -> Resul
             class.pos_weight = options.cap.map_or(ratio, |cap| ratio.min(cap));
         }
     }
-    let all = plural(rows.len(), "usable image");
-    let which = match &training.which {
-        Which::Train(part) | Which::Part(part) => {
-            format!("the {} of `{}`", plural(rows.len(), "image"), shown(part))
-        }
-        Which::Fold(fold) => format!("the {} that fold {fold} trains on", plural(rows.len(), "image")),
-        Which::Folds => {
-            format!("all {all}: there are folds and no parts (--fold K takes what fold K trains on)")
-        }
-        Which::All | Which::Every => format!("all {all}: there is no split"),
-    };
+    let which = in_words(&training.which, rows.len());
     let rows = tally.sampler(listing, &rows, &classes, options.count);
     let fold = match training.which {
         Which::Fold(fold) => Some(fold),
         _ => None,
     };
     Ok(Weights { classes, rows, which, fold, is_multi_label: tally.is_multi_label })
+}
+
+/// Which rows count, for a person.
+fn in_words(which: &Which, n: usize) -> String {
+    let all = plural(n, "usable image");
+    match which {
+        Which::Train(part) | Which::Part(part) => {
+            format!("the {} of `{}`", plural(n, "image"), shown(part))
+        }
+        Which::Fold(fold) => format!("the {} that fold {fold} trains on", plural(n, "image")),
+        Which::Folds => {
+            format!("all {all}: there are folds and no parts (--fold K takes what fold K trains on)")
+        }
+        Which::All | Which::Every => format!("all {all}: there is no split"),
+    }
 }
 
 fn by_formula(counts: &[f64], all: f64, options: &Options) -> Result<Vec<f64>> {
