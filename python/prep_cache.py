@@ -24,6 +24,8 @@ step of splitmix64 and stream is 0. `mix` is a bijection of 64 bits, so there ar
 (seed, epoch, number of samples) alone. Step s of `world` ranks with batches of b takes the samples s*b*world ... of
 that order, and rank r the r-th of `world` equal parts of them. The state is {"seed", "epoch", "step"}.
 """
+from __future__ import annotations
+
 import csv, errno, io as _io, json, mmap, os, warnings, zlib
 from collections import deque
 
@@ -103,7 +105,10 @@ class Batches:
             raise ValueError(f"batch {batch} and world {world} must be at least 1, rank {rank} in 0 ... world-1, step {step} >= 0")
         n = len(split)
         if balanced:
-            self.order = balanced_order(split.table("class_ptr.npy"), split.table("class_rows.npy"), n, seed, epoch)
+            ptr, rows = split.table("class_ptr.npy"), split.table("class_rows.npy")
+            if ptr.ndim != 1 or rows.ndim != 1 or len(ptr) < 1 or ptr[0] != 0 or ptr[-1] != len(rows) or (np.diff(ptr) < 0).any():
+                raise CacheError(f"{split.folder}: class_ptr.npy and class_rows.npy do not fit; see `prep verify --repair-index`")
+            self.order = balanced_order(ptr, rows, n, seed, epoch)
         else:
             self.order = epoch_order(n, seed, epoch) if shuffle else np.arange(n)
         self.share, self.rank, self.world, self.step = batch * world, rank, world, step
@@ -153,7 +158,8 @@ class Cache:
         self.store = _get(file, self.manifest, "store", str)
         self.splits: list[str] = list(_get(file, self.manifest, "splits", dict))
         self.classes: list[str] = _get(file, self.manifest, "classes", list)
-        stats = self.manifest.get("stats") or {}
+        stats = self.manifest.get("stats")
+        stats = stats if isinstance(stats, dict) else {}
         # Per channel R, G, B of the training pixels; on a scale of 0 to 1 and of 0 to 255. None without such pixels.
         self.mean, self.std, self.mean_255, self.std_255 = (stats.get(k) for k in ("mean", "std", "mean_255", "std_255"))
 
@@ -188,6 +194,9 @@ class Split:
         self.shape = (fixed[0], fixed[1], 3) if all(isinstance(v, int) and v > 0 for v in fixed[:2]) else None
         self._stride = fixed[2] if isinstance(fixed[2], int) and fixed[2] > 0 else None
         self._aligned = _get(file, cache.manifest, "alignment", int) % PAGE == 0
+        pixels = int(np.prod(self.shape)) if self.shape else 0
+        if self._n and (pixels > self._bytes.max(initial=0) or 0 < (self._stride or 0) < pixels):
+            raise CacheError(f"{file}: no picture of {self.shape} lies in the shards of {name}; the manifest is damaged")
         self.view = None  # (H, W, short edge, crop, seed, epoch): see `at`
         self._files, self._pid = {}, os.getpid()
         self.rows, self.labels = self.table("rows.npy"), self.table("labels.npy")
@@ -300,7 +309,10 @@ class Split:
     def _check(self, data, row, sample: int):
         if zlib.crc32(data) == row["crc32"]:
             return
-        name = next((r for r in self.ids() if r.get("sample") == str(sample)), {})
+        try:
+            name = next((r for r in self.ids() if r["sample"] == str(sample)), {})
+        except (OSError, ValueError, KeyError, csv.Error):  # the table is damaged as well
+            name = {}
         raise CorruptSample(f"sample {sample} ({name.get('path', '?')}, label {name.get('label', '?')}) in {self._names[row['shard']]} "
                             f"at {row['offset']}: the {row['size']} bytes have not their checksum; `prep verify` lists all such",
                             int(sample), name.get("path", ""), name.get("label", ""))
