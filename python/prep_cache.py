@@ -528,8 +528,8 @@ class Loader:
             raise StopIteration
         buffer, self.samples, parts = self._busy.popleft()
         self._lent.append(buffer)
+        self.step += 1  # first, so that whoever catches a CorruptSample goes on with the batch after it
         labels = np.concatenate([part.result() for part in parts])
-        self.step += 1
         return buffer[:len(labels)], labels
 
     def _start(self):
