@@ -587,11 +587,10 @@ class _File:
 
 
 def _pages(n: int) -> np.ndarray:
-    """n bytes that begin on a page, as direct reads want it; on huge pages where the system has them to spare."""
-    memory = mmap.mmap(-1, max(n, 1))
-    if hasattr(mmap, "MADV_HUGEPAGE"):
-        memory.madvise(mmap.MADV_HUGEPAGE)
-    return np.frombuffer(memory, np.uint8)[:n]
+    """n bytes that begin on a page, as direct reads want it."""
+    memory = np.empty(n + PAGE, np.uint8)
+    first = -memory.ctypes.data % PAGE
+    return memory[first:first + n]
 
 
 def _major_faults() -> int:
