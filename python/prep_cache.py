@@ -228,9 +228,9 @@ class Split:
         """The same part, seen at `size` (H, W) or a side of a square, resampled bilinearly with antialiasing.
 
         crop "center": the shorter side becomes `short` (size / 0.875 unless given, as timm and torchvision have it) and
-        the middle is cut out; "random": torchvision's RandomResizedCrop (8-100 % of the area, 3:4 to 4:3), a function of
+        the middle is cut out (raw pictures of this very size are taken as they are); "random": torchvision's RandomResizedCrop (8-100 % of the area, 3:4 to 4:3), a function of
         (seed, epoch, sample); a loader puts in its own seed and epoch."""
-        h, w = (size, size) if isinstance(size, int) else size
+        h, w = (size, size) if np.ndim(size) == 0 else size
         short = round(max(h, w) / 0.875) if short is None else short
         if crop not in ("center", "random") or min(h, w) < 1 or short < max(h, w):
             raise ValueError(f"size {size} must be at least 1, short {short} at least the size, crop `center` or `random`")
@@ -390,6 +390,8 @@ class Split:
         out = np.empty(want, np.uint8) if out is None else out
         if out.shape != want or out.dtype != np.uint8 or not out.flags.c_contiguous or not out.flags.writeable:
             raise ValueError(f"out must be writable, C-contiguous uint8 of shape {want}, not {out.dtype} {out.shape}")
+        if not len(samples):
+            return out, np.empty(0, np.int64)
         flat = out.reshape(len(samples), -1)
         decode = self.cache.store == "jpeg" or self.view and (self.view[:2] != (self.shape or ())[:2] or self.view[3] == "random")
         payloads = self._payloads(samples, rows, io == "direct", check, None if decode else flat)
