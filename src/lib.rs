@@ -5,8 +5,8 @@
 //! | layer | rooms |
 //! |---|---|
 //! | 0 ground | [`error`], [`fault`], [`names`], [`out`], [`table`] |
-//! | 1 pixels | [`pixels`], [`decode`], [`normal`], [`resize`], [`encode`] |
-//! | 2 samples | [`entry`], [`source`], [`manifest`], [`home`] |
+//! | 1 pixels | [`pixels`], [`decode`], [`normal`], [`resize`], [`sums`], [`encode`] |
+//! | 2 samples | [`entry`], [`source`], [`manifest`], [`home`], [`shards`] |
 //! | 3 engine | [`engine`] |
 //! | 4 jobs | [`shrink`], [`split`], [`weights`] |
 //! | 5 front | [`cli`] and `main.rs` |
@@ -22,18 +22,23 @@ pub mod encode;
 pub mod normal;
 pub mod pixels;
 pub mod resize;
+pub mod sums;
 
 pub mod entry;
 pub mod home;
 pub mod manifest;
+pub mod shards;
 pub mod source;
 
 pub mod engine;
 
+pub mod pack;
 pub mod plan;
 pub mod shrink;
 pub mod split;
 pub mod stats;
+pub mod unpack;
+pub mod verify;
 pub mod weights;
 
 pub mod cli;

@@ -1,13 +1,13 @@
 //! `prep stats`: exact normalization constants of the rows that a network trains on, and what sizes and modes they have.
 
 mod emit;
-mod sums;
+
 mod view;
 
 use std::collections::BTreeMap;
 
 pub use self::emit::{Emit, emit};
-pub use self::sums::{ImageSums, Moments, Sums, Weight};
+pub use crate::sums::{ImageSums, Moments, Sums, Weight};
 pub use self::view::View;
 use crate::decode::Codec;
 use crate::engine::crew::{Crew, Item};

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 /// Lowest first. A room may use rooms of its own layer (jobs excepted) and below.
 const LAYERS: [&[&str]; 6] = [
     &["error", "fault", "names", "out", "table"],
-    &["pixels", "decode", "normal", "resize", "encode"],
-    &["entry", "source", "manifest", "home", "facts"],
+    &["pixels", "decode", "normal", "resize", "sums", "encode"],
+    &["entry", "source", "manifest", "home", "facts", "shards"],
     &["engine"],
-    &["shrink", "stats", "split", "weights", "sheet", "pack", "audit", "plan", "verify"],
+    &["shrink", "stats", "split", "weights", "sheet", "pack", "audit", "plan", "verify", "unpack"],
     &["cli"],
 ];
 const JOBS: usize = 4;
