@@ -544,6 +544,9 @@ class Loader:
         buffer, self.samples, parts = self._busy.popleft()
         self._lent.append(buffer)
         self.step += 1  # first, so that whoever catches a CorruptSample goes on with the batch after it
+        for error in [part.exception() for part in parts]:  # of all: none may still write when the buffer is used again
+            if error:
+                raise error
         labels = np.concatenate([part.result() for part in parts])
         return buffer[:len(labels)], labels
 
