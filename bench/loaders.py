@@ -57,10 +57,11 @@ def turns(candidates, rounds, samples, warm=True):
     return {name: statistics.median(values) for name, values in seen.items()}
 
 
-def child(*role, work):
-    """Runs a role of this script in a process of its own: (CPU seconds, what it printed)."""
+def child(program, work):
+    """Runs one of PROGRAMS in a process of its own: (CPU seconds, what it printed)."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    out = subprocess.run([sys.executable, os.path.abspath(__file__), "--work", work, "--role", *role], capture_output=True, text=True)
+    out = subprocess.run([sys.executable, "-c", f"work = {work!r}\n" + PROGRAMS[program]], capture_output=True, text=True,
+                         env={**os.environ, "PYTHONPATH": os.path.join(HERE, "..", "python")})
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert out.returncode == 0, out.stderr
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, out.stdout
@@ -210,10 +211,12 @@ def part_gather(work, rounds):
             for k, i in enumerate(order[lo:lo + BATCH].tolist()):
                 flat[k] = ram[i]
 
-    def ours():
+    own, _ = split.batch(order[:BATCH])  # an array of the reader's own begins on a page; np.empty 16 bytes behind one
+
+    def ours(into):
         for lo in range(0, n, BATCH):
-            split.batch(order[lo:lo + BATCH], out)
-    runs = {"memcpy from RAM": memcpy, "prep batch(), random": ours}
+            split.batch(order[lo:lo + BATCH], into)
+    runs = {"memcpy from RAM": memcpy, "prep batch(), random": lambda: ours(own), "prep batch() into np.empty": lambda: ours(out)}
     if need("streaming"):
         from streaming import StreamingDataset
         if not os.path.isdir(work + "/peer-mds"):
@@ -293,16 +296,16 @@ def part_loop(work, rounds):
             for images, labels in loader:
                 labels.sum()
         loader._iterator._shutdown_workers()  # so that their CPU is counted
-    # The difference of four epochs and one leaves out what starting costs.
+    # The difference of many epochs and one leaves out what starting costs.
     seen = {"prep loader()": [], "DataLoader, 2 workers": []}
     for _ in range(rounds):
-        for name, run in (("prep loader()", ours), ("DataLoader, 2 workers", theirs)):
+        for name, run, many in (("prep loader()", ours, 11), ("DataLoader, 2 workers", theirs, 4)):
             spent = []
-            for epochs in (1, 4):
+            for epochs in (1, many):
                 before = cpu()
                 run(epochs)
                 spent.append(cpu() - before)
-            seen[name].append((spent[1] - spent[0]) / (3 * len(split)) * 1e6)
+            seen[name].append((spent[1] - spent[0]) / ((many - 1) * len(split)) * 1e6)
     for name, values in seen.items():
         print(f"  {name:40} {statistics.median(values):9.1f} µs a sample   ({', '.join(f'{v:.1f}' for v in values)})")
     goal("batch loop / DataLoader with 2 workers", statistics.median(seen["prep loader()"]) / statistics.median(seen["DataLoader, 2 workers"]), 0.15)
@@ -314,7 +317,7 @@ def part_first(work, rounds):
     seen = {name: [] for name in names}
     for _ in range(rounds + 1):
         for name in names:
-            seen[name].append(child(name, work=work)[0])
+            seen[name].append(child(name, work)[0])
     for name, values in seen.items():
         print(f"  {name:40} {statistics.median(values):9.3f} s   ({', '.join(f'{v:.2f}' for v in values)})")
     goal("CPU to the first batch", statistics.median(seen["first-prep"]), 0.3, "s")
@@ -324,7 +327,7 @@ def part_first(work, rounds):
 
 def part_memory(work, rounds):
     print("memory: anonymous memory of a process that fills one batch of 50 MB, NumPy alone")
-    goal("anonymous memory", float(child("memory", work=work)[1]), 70, "MB")
+    goal("anonymous memory", float(child("memory", work)[1]), 70, "MB")
 
 
 def part_cold(work, rounds):
@@ -405,26 +408,37 @@ def part_jpeg(work, rounds):
         goal("JPEG to 224x224 / the faster torchvision pipeline", cost["prep loader()"] / min(peers), 0.6)
 
 
-def role(name, work):
-    if name == "first-prep":
-        images, labels = next(Cache(work + "/raw").split("all").loader(BATCH))
-        assert len(labels) == BATCH
-        os._exit(0)
-    elif name == "first-wds":
-        import webdataset as wds
-        out = np.empty((BATCH, SIDE, SIDE, 3), np.uint8)
-        for i, sample in enumerate(wds.WebDataset(sorted(glob.glob(work + "/peer-wds/*.tar")), shardshuffle=False)):
-            if i == BATCH:
-                break
-            out[i] = np.load(io.BytesIO(sample["npy"]))
-        os._exit(0)
-    elif name == "memory":
-        split = Cache(work + "/raw").split("all")
-        out = np.empty((BATCH, SIDE, SIDE, 3), np.uint8)
-        for samples in split.batches(BATCH, drop_last=True):
-            split.batch(samples, out)
-        status = dict(line.split(":") for line in open("/proc/self/status").read().splitlines() if ":" in line)
-        print(int(status["RssAnon"].split()[0]) / 1000)
+# Whole programs, as small as they can be.
+PROGRAMS = {
+    "first-prep": """
+from prep_cache import Cache
+import os
+images, labels = next(Cache(work + "/raw").split("all").loader(256))
+assert len(labels) == 256
+os._exit(0)
+""",
+    "first-wds": """
+import glob, io, os
+import numpy as np
+import webdataset as wds
+out = np.empty((256, 256, 256, 3), np.uint8)
+for i, sample in enumerate(wds.WebDataset(sorted(glob.glob(work + "/peer-wds/*.tar")), shardshuffle=False)):
+    if i == 256:
+        break
+    out[i] = np.load(io.BytesIO(sample["npy"]))
+os._exit(0)
+""",
+    "memory": """
+import numpy as np
+from prep_cache import Cache
+split = Cache(work + "/raw").split("all")
+out = np.empty((256, 256, 256, 3), np.uint8)
+for samples in split.batches(256, drop_last=True):
+    split.batch(samples, out)
+status = dict(line.split(":") for line in open("/proc/self/status").read().splitlines() if ":" in line)
+print(int(status["RssAnon"].split()[0]) / 1000)
+""",
+}
 
 
 def main():
@@ -435,11 +449,8 @@ def main():
     parser.add_argument("--photos", default=os.path.join(os.environ.get("PREP_SHARED", HERE + "/../../shared"), "bench", "jpeg"))
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", default="write,gather,loop,first,memory,cold,jpeg")
-    parser.add_argument("--role")
     a = parser.parse_args()
     work = os.path.abspath(a.work)
-    if a.role:
-        return role(a.role, work)
     os.makedirs(work, exist_ok=True)
     sources(work, a.raw, a.jpeg, a.photos)
     for name, source, options in (("raw", "ppm", ["--store", "raw", "--size", f"{SIDE}x{SIDE}"]), ("jpeg", "jpg", ["--store", "jpeg"])):

@@ -326,7 +326,9 @@ class Split:
         (n, bytes) a direct read goes straight there where both ends lie on pages."""
         scratch = np.empty(0, np.uint8)
         straight = slots is not None and slots.shape[1] % PAGE == 0 and slots.ctypes.data % PAGE == 0
-        for k, (shard, offset, size) in enumerate(zip(rows["shard"].tolist(), rows["offset"].tolist(), rows["size"].tolist())):
+        shards = rows["shard"].tolist()
+        files = {shard: self._open(shard, direct) for shard in set(shards)}
+        for k, (shard, offset, size) in enumerate(zip(shards, rows["offset"].tolist(), rows["size"].tolist())):
             if direct:
                 first, last = offset // PAGE * PAGE, -(-(offset + size) // PAGE) * PAGE
                 if straight and first == offset and last - first == slots.shape[1]:
@@ -334,12 +336,11 @@ class Split:
                 else:
                     scratch = scratch if last - first <= len(scratch) else _pages(last - first)
                     target = scratch[:last - first]
-                file = self._open(shard, True)
-                if os.preadv(file.fd, [target], first) < offset + size - first:
+                if os.preadv(files[shard].fd, [target], first) < offset + size - first:
                     raise CacheError(f"{self._names[shard]} in {self.folder} ended early: it was cut while it was read")
                 data = target[offset - first:offset - first + size]
             else:
-                data = self._open(shard).bytes[offset:offset + size]
+                data = files[shard].bytes[offset:offset + size]
             if check:
                 self._check(data, rows[k], int(samples[k]))
             yield data
