@@ -44,7 +44,13 @@ pub fn check(from: &mut impl Read, sheet: &Sheet, rows: &[Row], wanted: FileSum)
     let mut reader = Reader { from, sum: Summing::default(), buffer: vec![0; READ], at: 0 };
     let mut flaws: Vec<Flaw> = Vec::new();
     let mut note = |at: u64, kind: Kind| {
-        if flaws.last().is_none_or(|last| last.kind != kind) {
+        let known = match (flaws.last().map(|flaw| flaw.kind), kind) {
+            // Past the end, only further samples are news.
+            (Some(Kind::Ends(Part::Frame(a) | Part::Payload(a))), Kind::Ends(Part::Frame(b) | Part::Payload(b))) => a == b,
+            (Some(Kind::Ends(_)), Kind::Ends(Part::Header | Part::Padding)) => true,
+            (last, kind) => last == Some(kind),
+        };
+        if !known {
             flaws.push(Flaw { at, kind });
         }
     };

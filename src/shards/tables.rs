@@ -119,14 +119,12 @@ fn by_class(content: &Content<'_>) -> (Vec<Vec<u32>>, Counts) {
     for sample in 0..content.samples {
         let record = (content.record)(sample);
         let mut labels = 0;
-        let mut seen: Option<usize> = None;
         for class in labels_of(record.label).filter_map(|label| index.get(label).copied()) {
             labels += 1;
             // `a|a` is one label.
-            if seen != Some(class) && rows[class].last() != Some(&(sample as u32)) {
+            if rows[class].last() != Some(&(sample as u32)) {
                 rows[class].push(sample as u32);
             }
-            seen = Some(class);
         }
         counts.unlabelled += u64::from(labels == 0);
         counts.several += u64::from(record.row.flags & super::flag::SEVERAL != 0);
