@@ -1,7 +1,7 @@
 #!/bin/sh
 # Golden tests with the real libraries: what prep packs must be read by them with the same pixels, labels and counts.
 # Not part of `make test`: they install some 6 GB (torch), each in an environment of its own below target/ or $LOADERS.
-# usage: tests/loaders.sh [NAME...]   names: streaming litdata webdataset datasets ffcv torch (all)
+# usage: tests/loaders.sh [NAME...]   names: streaming litdata webdataset datasets ffcv torch decode (all)
 set -eu
 cd "$(dirname "$0")/.."
 base=${LOADERS:-$(pwd)/target/loaders}
@@ -9,7 +9,7 @@ PREP=${PREP:-$(pwd)/target/debug/prep}
 export PREP HF_DATASETS_OFFLINE=1 HF_HUB_OFFLINE=1 DO_NOT_TRACK=1 DISABLE_LITDATA_TELEMETRY=1 PYTHONWARNINGS=ignore
 mkdir -p "$base"
 main=$base/main/bin/python
-wanted=${*:-streaming litdata webdataset datasets ffcv torch}
+wanted=${*:-streaming litdata webdataset datasets ffcv torch decode}
 
 # The libraries that live together, in the newest versions; mosaicml-streaming pins transformers below 5.
 if ! "$main" -c "import torch, torchvision, streaming, litdata, webdataset, wids" >/dev/null 2>&1; then
@@ -51,6 +51,12 @@ for name in $wanted; do
       run ffcv "" "$base/ffcv/bin/python"
     else
       echo "== ffcv: NOT RUN, $base/ffcv has no ffcv (docs/reader.md says how to build it)"
+    fi ;;
+  decode) # the compiled decoder, from `make wheel`
+    if "$main" -c "import prep_decode" >/dev/null 2>&1; then
+      run decode "" "$main"
+    else
+      echo "== decode: NOT RUN, make wheel and install it: $main -m pip install --no-deps target/wheels/imgprep-*.whl"
     fi ;;
   *) echo "no test called $name" >&2; exit 2 ;;
   esac
