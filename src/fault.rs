@@ -44,7 +44,7 @@ impl Status {
 macro_rules! codes {
     ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $code:literal,)* }) => {
         $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
         #[non_exhaustive]
         pub enum $name { $($(#[$vdoc])* $variant,)* }
 
@@ -161,7 +161,7 @@ impl Cause {
 }
 
 /// This image is not usable, and why. Never ends the run.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Fault {
     /// The kind of trouble.
     pub cause: Cause,
@@ -274,7 +274,7 @@ codes! {
 }
 
 /// Something odd about a usable image.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Note {
     /// The kind.
     pub kind: Oddity,

@@ -6,6 +6,7 @@
 //! that new images and corrected labels are seen. One that was edited by hand is taken as it is.
 
 mod carry;
+pub mod history;
 mod rewrite;
 
 use std::path::{Path, PathBuf};

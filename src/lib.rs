@@ -4,27 +4,30 @@
 //!
 //! | layer | rooms |
 //! |---|---|
-//! | 0 ground | [`error`], [`fault`], [`names`], [`out`], [`table`] |
-//! | 1 pixels | [`pixels`], [`decode`], [`normal`], [`resize`], [`sums`], [`encode`] |
-//! | 2 samples | [`entry`], [`source`], [`manifest`], [`home`], [`shards`] |
+//! | 0 ground | [`error`], [`fault`], [`names`], [`out`], [`page`], [`table`] |
+//! | 1 pixels | [`pixels`], [`decode`], [`normal`], [`resize`], [`encode`], [`measure`] |
+//! | 2 samples | [`entry`], [`source`], [`manifest`], [`home`], [`facts`], [`shards`] |
 //! | 3 engine | [`engine`] |
-//! | 4 jobs | [`shrink`], [`split`], [`weights`] |
-//! | 5 front | [`cli`] and `main.rs` |
+//! | 4 looks | [`survey`], [`near`], [`thumb`] |
+//! | 5 jobs | [`shrink`], [`audit`], [`split`], [`stats`], [`weights`], [`plan`], [`pack`], [`verify`], [`unpack`] |
+//! | 6 front | [`cli`] and `main.rs` |
 
 pub mod error;
 pub mod fault;
 pub mod names;
 pub mod out;
+pub mod page;
 pub mod table;
 
 pub mod decode;
 pub mod encode;
+pub mod measure;
 pub mod normal;
 pub mod pixels;
 pub mod resize;
-pub mod sums;
 
 pub mod entry;
+pub mod facts;
 pub mod home;
 pub mod manifest;
 pub mod shards;
@@ -32,6 +35,11 @@ pub mod source;
 
 pub mod engine;
 
+pub mod near;
+pub mod survey;
+pub mod thumb;
+
+pub mod audit;
 pub mod pack;
 pub mod plan;
 pub mod shrink;

@@ -34,6 +34,11 @@ pub fn is_plain(text: &str) -> bool {
     text.bytes().all(|b| b != b'%' && (0x20..0x7f).contains(&b))
 }
 
+/// Has the path that `text` spells bytes that are no text: control characters, or bytes outside UTF-8?
+pub fn is_escaped(text: &str) -> bool {
+    decode(text).as_os_str().as_bytes() != text.as_bytes()
+}
+
 /// The path that [`encode`] spelled as `text`. Text that has no escapes is taken as it is.
 pub fn decode(text: &str) -> PathBuf {
     let bytes = text.as_bytes();
@@ -113,10 +118,11 @@ pub fn thousands(number: impl Into<u128>) -> String {
     out
 }
 
-/// "1 image", "18,204 images", "2 copies".
+/// "1 image", "18,204 images", "2 copies", "3 classes".
 pub fn plural(n: usize, noun: &str) -> String {
     let many = match noun.strip_suffix('y') {
         Some(stem) => format!("{stem}ies"),
+        None if noun.ends_with('s') => format!("{noun}es"),
         None => format!("{noun}s"),
     };
     format!("{} {}", thousands(n as u64), if n == 1 { noun } else { &many })

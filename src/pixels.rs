@@ -28,7 +28,7 @@ impl Rgb8 {
 }
 
 /// How a stored picture must be turned to stand upright: EXIF tag 0x0112, values 1 to 8.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub enum Orientation {
     /// 1: as stored.
     #[default]

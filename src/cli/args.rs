@@ -47,6 +47,12 @@ pub struct Global {
     /// Memory for pictures in hand, as in 512M or 8G; half of the machine's by default
     #[arg(long, global = true, value_name = "SIZE", value_parser = memory)]
     pub memory: Option<u64>,
+    /// Where what is known of pictures is kept between runs; by default the user's cache folder
+    #[arg(long, global = true, value_name = "DIR")]
+    pub cache_dir: Option<PathBuf>,
+    /// Neither use nor keep what is known of pictures
+    #[arg(long, global = true)]
+    pub no_cache: bool,
 }
 
 /// When to do something.

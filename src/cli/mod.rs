@@ -1,6 +1,8 @@
 //! The command line: what was typed becomes plain options, what came out becomes text. No pixels, no walking.
 
 mod args;
+mod audit;
+mod cache;
 mod config;
 mod pack;
 mod plan;
@@ -9,6 +11,7 @@ mod shrink;
 mod split;
 mod stats;
 mod terminal;
+mod undo;
 mod unpack;
 mod verify;
 mod watch;
@@ -43,6 +46,8 @@ enum Command {
     Shrink(shrink::Args),
     /// Exact normalization constants of the training rows
     Stats(stats::Args),
+    /// All that is wrong with the data, for a person and for CI
+    Audit(audit::Args),
     /// Parts for training, validation and test, or folds: groups whole, classes in their shares
     Split(split::Args),
     /// Class and sampler weights from the training images
@@ -55,6 +60,10 @@ enum Command {
     Verify(verify::Args),
     /// The files of shards again
     Unpack(unpack::Args),
+    /// Take back the last change of a manifest
+    Undo(undo::Args),
+    /// What is kept of pictures between runs
+    Cache(cache::Args),
 }
 
 impl Command {
@@ -67,6 +76,9 @@ impl Command {
             Self::Weights(args) => Some(&args.input),
             Self::Plan(args) => Some(&args.input),
             Self::Pack(args) => Some(&args.input),
+            Self::Audit(args) => Some(&args.input),
+            Self::Undo(args) => Some(&args.input),
+            Self::Cache(args) => Some(&args.input),
             Self::Verify(_) | Self::Unpack(_) => None,
         }
     }
@@ -83,8 +95,9 @@ impl Command {
     /// Does it decode, so that a crash of a decoder must be survived?
     fn decodes(&self) -> bool {
         match self {
-            Self::Shrink(_) | Self::Stats(_) | Self::Plan(_) | Self::Pack(_) => true,
-            Self::Split(_) | Self::Weights(_) | Self::Verify(_) | Self::Unpack(_) => false,
+            Self::Shrink(_) | Self::Audit(_) | Self::Stats(_) | Self::Plan(_) | Self::Pack(_) => true,
+            Self::Split(_) | Self::Weights(_) | Self::Undo(_) | Self::Cache(_) => false,
+            Self::Verify(_) | Self::Unpack(_) => false,
         }
     }
 }
@@ -155,11 +168,14 @@ fn dispatch(cli: &Cli, terminal: &Terminal) -> Result<u8> {
     match &cli.command {
         Command::Shrink(args) => shrink::run(args, &cli.global, terminal, flight.as_ref()),
         Command::Stats(args) => stats::run(args, &cli.global, terminal, flight.as_ref()),
+        Command::Audit(args) => audit::run(args, &cli.global, terminal, flight.as_ref()),
         Command::Split(args) => split::run(args, &cli.global, terminal),
         Command::Weights(args) => weights::run(args, &cli.global, terminal),
         Command::Plan(args) => plan::run(args, &cli.global, terminal, flight.as_ref()),
         Command::Pack(args) => pack::run(args, &cli.global, terminal, flight.as_ref()),
         Command::Verify(args) => verify::run(args, &cli.global, terminal),
         Command::Unpack(args) => unpack::run(args, &cli.global, terminal),
+        Command::Undo(args) => undo::run(args, &cli.global, terminal),
+        Command::Cache(args) => cache::run(args, &cli.global, terminal),
     }
 }

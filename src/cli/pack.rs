@@ -14,6 +14,7 @@ use super::watch::watcher;
 use crate::decode::{Alpha, Contract};
 use crate::engine::cancel::Cancel;
 use crate::engine::flight::Flight;
+use crate::engine::pipe::Damage;
 use crate::error::{Error, Result};
 use crate::fault::Cause;
 use crate::home::Home;
@@ -253,7 +254,7 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal, flight: Option<&Fl
         )));
     }
     global.memory = Some(total - held);
-    let pipe = run::pipe(&args.input, &global, options.contract, false)?;
+    let pipe = run::pipe(&args.input, &global, options.contract, Damage::Refuse)?;
     let crew = run::crew(&global, &cancel, flight)?;
     let mut watch = watcher(&global);
     let report = pack::run(&listing, &known, &folder, &options, &pipe, &crew, watch.as_mut())?;

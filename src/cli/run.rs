@@ -1,6 +1,6 @@
 //! What every command that looks at images begins with: the listing, said aloud, and the engine.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::args::{Global, Input, workers};
 use super::terminal::{Terminal, thousands};
@@ -9,8 +9,9 @@ use crate::engine::budget::Budget;
 use crate::engine::cancel::Cancel;
 use crate::engine::crew::Crew;
 use crate::engine::flight::Flight;
-use crate::engine::pipe::Pipe;
+use crate::engine::pipe::{Damage, Pipe};
 use crate::error::{Error, Result};
+use crate::facts::{self, Cache};
 use crate::home::{self, Home};
 use crate::names::shown;
 use crate::source::{self, Listing};
@@ -67,12 +68,12 @@ fn tell(input: &Input, listing: &Listing, terminal: &Terminal) -> Result<()> {
 ///
 /// # Errors
 /// [`Error::Usage`] for impossible numbers.
-pub fn pipe(input: &Input, global: &Global, contract: Contract, salvage: bool) -> Result<Pipe> {
+pub fn pipe(input: &Input, global: &Global, contract: Contract, damage: Damage) -> Result<Pipe> {
     Ok(Pipe {
         budget: Budget::new(global.memory.unwrap_or_else(Budget::default_total)),
         limits: Limits { max_pixels: input.max_pixels },
         contract,
-        salvage,
+        damage,
         threads: workers(global.threads)?,
     })
 }
@@ -83,4 +84,27 @@ pub fn pipe(input: &Input, global: &Global, contract: Contract, salvage: bool) -
 /// [`Error::Usage`] for impossible numbers.
 pub fn crew<'a>(global: &Global, cancel: &'a Cancel, flight: Option<&'a Flight>) -> Result<Crew<'a>> {
     Ok(Crew { threads: workers(global.threads)?, cancel, flight })
+}
+
+/// The cache of what is known of the images of `listing`, unless the user wants none.
+pub fn cache(global: &Global, listing: &Listing) -> Option<Cache> {
+    let home = cache_home(global).filter(|_| !global.no_cache)?;
+    Some(Cache::open(&home, &listing.root))
+}
+
+/// The folder of all caches; none where there is no place for it.
+pub fn cache_home(global: &Global) -> Option<PathBuf> {
+    facts::home(global.cache_dir.as_deref())
+}
+
+/// Says what the cache spared, or that it cannot be kept.
+pub fn tell_cache(cache: Option<&Cache>, decoded: usize, terminal: &Terminal) {
+    let Some(cache) = cache else { return };
+    if cache.hits() > 0 && terminal.verbose > 0 {
+        let (hits, decoded) = (thousands(cache.hits() as u64), thousands(decoded as u64));
+        terminal.say(&format!("{hits} images were known, {decoded} decoded"));
+    }
+    if !cache.is_writable() {
+        terminal.say("the cache of facts cannot be written, so the next command will decode again; --cache-dir names another place");
+    }
 }

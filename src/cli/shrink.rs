@@ -12,6 +12,7 @@ use super::watch::watcher;
 use crate::decode::{Alpha, Chroma, Contract};
 use crate::engine::cancel::Cancel;
 use crate::engine::flight::Flight;
+use crate::engine::pipe::Damage;
 use crate::error::{Error, Result};
 use crate::fault::Cause;
 use crate::names::shown;
@@ -171,7 +172,8 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal, flight: Option<&Fl
     let folder = args.folder(&options)?;
     let cancel = Cancel::on_signals();
     let listing = run::list(&args.input, terminal)?;
-    let pipe = run::pipe(&args.input, global, options.contract, options.salvage)?;
+    let damage = if options.salvage { Damage::Salvage } else { Damage::Refuse };
+    let pipe = run::pipe(&args.input, global, options.contract, damage)?;
     let crew = run::crew(global, &cancel, flight)?;
     let mut watch = watcher(global);
     if global.dry_run {

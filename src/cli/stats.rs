@@ -12,6 +12,7 @@ use super::watch::watcher;
 use crate::decode::{Contract, Icc};
 use crate::engine::cancel::Cancel;
 use crate::engine::flight::Flight;
+use crate::engine::pipe::Damage;
 use crate::error::{Error, Result};
 use crate::names::shown;
 use crate::stats::{self, By, Emit, IMAGENET, Moments, Options, Report, Rows, Sums, View, Weight};
@@ -128,7 +129,7 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal, flight: Option<&Fl
         rows = Rows::Folds;
     }
     let contract = Contract { icc: args.icc.into(), ..Contract::default() };
-    let pipe = run::pipe(&args.input, global, contract, false)?;
+    let pipe = run::pipe(&args.input, global, contract, Damage::Refuse)?;
     let crew = run::crew(global, &cancel, flight)?;
     let mut watch = watcher(global);
     let report = stats::run(&listing, (rows, &chosen), &options, &pipe, &crew, watch.as_mut())?;

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::pixels::Orientation;
 
 /// A format that the content shows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Format {
     /// JFIF, EXIF or bare JPEG.
     Jpeg,
@@ -76,7 +76,7 @@ impl Format {
 }
 
 /// What a pixel is made of in the file. Spelled as in Pillow where Pillow has a word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Mode {
     /// Gray.
     L,
@@ -126,7 +126,7 @@ impl Mode {
 }
 
 /// What a sample is in the file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Samples {
     /// Unsigned whole numbers.
     Unsigned,
@@ -204,7 +204,7 @@ impl Default for Contract {
 }
 
 /// What the header says, before any pixel is decoded.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Header {
     /// By content.
     pub format: Format,
@@ -224,6 +224,8 @@ pub struct Header {
     pub icc: Option<String>,
     /// Frames or pages; 1 when unknown.
     pub frames: u32,
+    /// Maker and model of the camera, from EXIF; empty where nothing names it.
+    pub camera: String,
     /// Only for a JPEG.
     pub jpeg: Option<JpegKind>,
 }
@@ -232,7 +234,19 @@ impl Header {
     /// A header with the words that most formats share: unsigned samples, upright, one frame.
     pub(super) fn new(format: Format, (width, height): (u32, u32), mode: Mode, bits: u8) -> Self {
         let (orientation, samples) = (Orientation::Upright, Samples::Unsigned);
-        Self { format, width, height, orientation, mode, bits, samples, icc: None, frames: 1, jpeg: None }
+        Self {
+            format,
+            width,
+            height,
+            orientation,
+            mode,
+            bits,
+            samples,
+            icc: None,
+            frames: 1,
+            camera: String::new(),
+            jpeg: None,
+        }
     }
 
     /// The `src_mode` of manifests: `RGB`, `L;16`, `RGB;32F`, `P;4` …
@@ -258,7 +272,7 @@ impl Header {
 }
 
 /// How the chroma of a JPEG is sampled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Chroma {
     /// As fine as luma.
     Yuv444,
@@ -292,7 +306,7 @@ impl Chroma {
 }
 
 /// What a lossless copy of a JPEG depends on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct JpegKind {
     /// Progressive (SOF2) rather than baseline.
     pub progressive: bool,

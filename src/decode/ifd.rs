@@ -3,6 +3,8 @@
 
 /// Directories of real files have fewer than 100 entries.
 const MOST_ENTRIES: u64 = 512;
+/// Names of cameras have fewer than 64 bytes.
+const MOST_TEXT: u64 = 64;
 /// Pages are counted as far as this.
 const MOST_PAGES: u32 = 10_000;
 
@@ -66,6 +68,28 @@ impl<'a> Tags<'a> {
             4 | 9 => self.u32_at(entry.value_at),
             _ => self.u16_at(entry.value_at).map(u32::from),
         }
+    }
+
+    /// The text of an ASCII entry, as far as it can be shown: at most [`MOST_TEXT`] characters, no control characters.
+    pub fn text(&self, entry: Entry) -> Option<String> {
+        if entry.kind != 2 {
+            return None;
+        }
+        let (count, inline) = if self.big {
+            (self.u64_at(entry.value_at.checked_sub(8)?)?, 8)
+        } else {
+            (u64::from(self.u32_at(entry.value_at.checked_sub(4)?)?), 4)
+        };
+        let at = match (count <= inline, self.big) {
+            (true, _) => entry.value_at as u64,
+            (false, true) => self.u64_at(entry.value_at)?,
+            (false, false) => u64::from(self.u32_at(entry.value_at)?),
+        };
+        let at = usize::try_from(at).ok()?;
+        let bytes = self.bytes.get(at..at.checked_add(count.min(MOST_TEXT) as usize)?)?;
+        let text = bytes.split(|b| *b == 0).next()?;
+        let text: String = String::from_utf8_lossy(text).chars().filter(|c| !c.is_control()).collect();
+        Some(text.trim().to_owned()).filter(|t| !t.is_empty())
     }
 
     /// The value of `tag` in the first directory.

@@ -10,7 +10,7 @@ use super::{
     sniff,
 };
 use crate::fault::{Cause, Fault, Note, Oddity};
-use crate::pixels::{Orientation, Rgb8, Scale};
+use crate::pixels::{Rgb8, Scale};
 
 /// The eighths that are worth decoding at, beside the whole. libjpeg-turbo has SIMD code for 1/2 and 1/4, and 1/8
 /// needs no transform; its 3/8 in plain C was measured slower than 1/2 (60 against 56 ms for 12 MP), at equal quality.
@@ -60,8 +60,6 @@ pub(super) fn open<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Found<'a>, Fa
     check_density(&walk, &frame)?;
     let colour = colour(&walk, &frame);
     let mut notes = Vec::new();
-    let orientation = orientation(bytes, &walk, &mut notes);
-    note_surroundings(bytes, &walk, &mut notes);
     let mode = match colour {
         Colour::Gray => Mode::L,
         Colour::Cmyk => Mode::Cmyk,
@@ -74,7 +72,8 @@ pub(super) fn open<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Found<'a>, Fa
     };
     let profile = profile(bytes, &walk);
     let mut header = Header::new(Format::Jpeg, (frame.width, frame.height), mode, frame.precision);
-    header.orientation = orientation;
+    read_exif(bytes, &walk, &mut header, &mut notes);
+    note_surroundings(bytes, &walk, &mut notes);
     header.jpeg = kind(&walk);
     let baseline = Layout::of(bytes, &walk, colour);
     Ok(Found { header, notes, profile, body: Body::Jpeg(Jpeg { bytes, walk, frame, colour, baseline }) })
@@ -178,10 +177,12 @@ fn chroma(frame: &walk::Frame) -> Chroma {
     }
 }
 
-fn orientation(bytes: &[u8], walk: &Walk, notes: &mut Vec<Note>) -> Orientation {
+fn read_exif(bytes: &[u8], walk: &Walk, header: &mut Header, notes: &mut Vec<Note>) {
     let block = walk.bodies(bytes, 0xe1, b"Exif\0").next();
     // The sixth byte of the signature is padding; some write something else there.
-    block.and_then(|b| b.get(1..)).map_or(Orientation::Upright, |tiff| exif::orientation(tiff, notes))
+    if let Some(tiff) = block.and_then(|b| b.get(1..)) {
+        exif::read(tiff, header, notes);
+    }
 }
 
 /// Joins the ICC profile, whose segments may stand in any order. A set with gaps gives nothing that parses.

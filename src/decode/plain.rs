@@ -36,7 +36,7 @@ pub(super) fn open<'a>(bytes: &'a [u8], format: Format, limits: &Limits) -> Resu
     let mut header = Header::new(format, (width, height), mode, bits);
     header.samples = samples;
     if let Ok(Some(block)) = decoder.exif_metadata() {
-        header.orientation = exif::orientation(&block, &mut notes);
+        exif::read(&block, &mut header, &mut notes);
     }
     if format == Format::WebP {
         header.frames = webp_frames(bytes);

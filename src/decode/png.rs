@@ -84,7 +84,7 @@ pub(super) fn open<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Found<'a>, Fa
     let mut notes = Vec::new();
     let mut header = Header::new(Format::Png, (width, height), mode, bits);
     if let Some(block) = &chunks.exif {
-        header.orientation = exif::orientation(&bytes[block.clone()], &mut notes);
+        exif::read(&bytes[block.clone()], &mut header, &mut notes);
     }
     header.frames = chunks.frames.max(1);
     let profile = chunks.icc.clone().and_then(|at| inflate_profile(&bytes[at], &mut notes));

@@ -86,7 +86,7 @@ pub(super) fn open<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Found<'a>, Fa
     let mut notes = Vec::new();
     let mut header = Header::new(Format::Tiff, (width, height), mode, bits);
     header.samples = samples;
-    header.orientation = exif::orientation(bytes, &mut notes);
+    exif::read(bytes, &mut header, &mut notes);
     header.frames = tags.pages().max(1);
     if header.frames > 1 {
         notes.push(Note::new(Oddity::Frames, header.frames));

@@ -19,10 +19,21 @@ pub struct Pipe {
     pub limits: Limits,
     /// What a picture is turned into.
     pub contract: Contract,
-    /// Take damaged pictures as they are, with a note, instead of refusing them.
-    pub salvage: bool,
+    /// What becomes of damaged pictures.
+    pub damage: Damage,
     /// Workers that share the budget.
     pub threads: usize,
+}
+
+/// What becomes of a picture with missing or wrong pixels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Damage {
+    /// It is refused.
+    Refuse,
+    /// It is taken as it is, with a note.
+    Salvage,
+    /// It is taken as it is, and the job finds the fault in [`Decoded::damage`].
+    Tell,
 }
 
 /// What a worker keeps from image to image.
@@ -53,6 +64,11 @@ impl Read<'_> {
     /// What the header tells.
     pub fn header(&self) -> &Header {
         self.opened.header()
+    }
+
+    /// What was odd about the file before its pixels were decoded.
+    pub fn notes(&self) -> &[Note] {
+        self.opened.notes()
     }
 
     /// See [`Opened::needs_profile`].
@@ -136,10 +152,11 @@ impl Pipe {
         })?;
         let mut decoded = read.opened.pixels(scale, &self.contract, codec)?;
         if let Some(fault) = decoded.damage.take() {
-            if !self.salvage {
-                return Err(fault);
+            match self.damage {
+                Damage::Refuse => return Err(fault),
+                Damage::Salvage => decoded.notes.push(Note::new(Oddity::Salvaged, &fault)),
+                Damage::Tell => decoded.damage = Some(fault),
             }
-            decoded.notes.push(Note::new(Oddity::Salvaged, &fault));
         }
         Ok(Pixels { decoded, _memory: memory })
     }

@@ -1,12 +1,12 @@
 //! The door: a manifest is written anew with some columns changed, no row lost, and its sidecar last.
 //!
-//! Every change of a manifest after `shrink` goes through [`Home::rewrite`]; a history for undoing belongs here.
+//! Every change of a manifest after `shrink` goes through [`Home::rewrite`], which keeps what was there for `prep undo`.
 
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 
-use super::{Home, ORIGIN};
+use super::{Home, ORIGIN, history};
 use crate::error::{Error, Result};
 use crate::fault::{Fault, Status};
 use crate::manifest::{Layout, Places, Row, SOURCE_COLUMNS, Sidecar, Writer};
@@ -77,6 +77,7 @@ impl Home {
         let doing = "writing the sidecar";
         let mut second = Atomic::create(doing, &path)?;
         second.write_all(sidecar.to_json().as_bytes()).map_err(|e| Error::write(doing, &path, e))?;
+        history::keep(&self.manifest, command, &sidecar.hash)?;
         file.commit(true)?;
         second.commit(true)?;
         drop(claim);

@@ -8,6 +8,7 @@ pub mod journal;
 pub mod link;
 pub mod place;
 pub mod plan;
+mod spool;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Seek, Write};
@@ -15,6 +16,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Error, Result};
+
+pub use spool::Spool;
 
 /// What temporary names begin with. Leftovers of a killed run are swept by [`Claim::sweep`].
 pub const TEMP_PREFIX: &str = ".prep-tmp-";
@@ -158,6 +161,38 @@ pub fn remove(doing: &'static str, path: &Path) -> Result<()> {
         _ => Ok(()),
     }
 }
+
+/// Copies the file `from` to `to`, whole or not at all.
+///
+/// # Errors
+/// [`Error::Read`], [`Error::Write`].
+pub fn copy_whole(doing: &'static str, from: &Path, to: &Path) -> Result<()> {
+    let mut source = File::open(from).map_err(|e| Error::read(doing, from, e))?;
+    let mut file = Atomic::create(doing, to)?;
+    io::copy(&mut source, &mut file).map_err(|e| Error::write(doing, to, e))?;
+    file.commit(true)
+}
+
+/// Keeps the file `from` as it is now under the name `to` too: as a second name where the file system can, since
+/// prep replaces files and never changes them; else as a copy.
+///
+/// # Errors
+/// [`Error::Read`], [`Error::Write`].
+pub fn keep_copy(doing: &'static str, from: &Path, to: &Path) -> Result<()> {
+    let folder = to.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(folder).map_err(|e| Error::write(doing, folder, e))?;
+    match fs::hard_link(from, to) {
+        Ok(()) => Ok(()),
+        Err(_) => copy_whole(doing, from, to),
+    }
+}
+
+/// Removes `folder` if it is empty; else it stays.
+#[allow(clippy::disallowed_methods, reason = "this is the door")]
+pub fn remove_folder(folder: &Path) {
+    let _ = fs::remove_dir(folder);
+}
+
 
 /// Moves a file of prep's own out of the way. Not being there is success.
 ///

@@ -5,10 +5,10 @@
 
 mod finish;
 pub mod frame;
-mod one;
+pub mod one;
 mod order;
 mod resume;
-mod shelf;
+pub mod shelf;
 mod sink;
 
 use std::collections::{BTreeMap, HashMap};

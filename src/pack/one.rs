@@ -9,14 +9,14 @@ use super::frame::Geometry;
 use crate::decode::{self, Codec, Header, Icc, Mode};
 use crate::encode::{Encoder, Encoding};
 use crate::engine::crew::Item;
-use crate::engine::pipe::{Pipe, Read, Scratch};
+use crate::engine::pipe::{Pipe, Pixels, Read, Scratch};
 use crate::entry::Entry;
 use crate::fault::{Cause, Fault};
 use crate::normal;
 use crate::pixels::{Rgb8, Scale};
 use crate::resize::{Resizer, Window};
 use crate::shards::{Store, flag, sum};
-use crate::sums::ImageSums;
+use crate::measure::ImageSums;
 
 /// See `GAP` of shrink: what a filter needs to work as on the whole picture.
 const GAP: f64 = 2.0;
@@ -106,7 +106,7 @@ struct Work<'a> {
     encoder: &'a mut Encoder,
 }
 
-impl Work<'_> {
+impl<'a> Work<'a> {
     fn make(&mut self, read: &Read<'_>, codec: &mut Codec, proven: Option<&str>) -> Result<Made, Fault> {
         let header = read.header();
         let geometry = self.options.frame.of(header.upright_size());
@@ -115,7 +115,8 @@ impl Work<'_> {
                 return Ok(made);
             }
         }
-        let picture = self.picture(read, codec, &geometry)?;
+        // The memory is held until the payload is made.
+        let (picture, _held) = self.picture(read, codec, &geometry)?;
         let padded = if geometry.is_padded() { flag::PADDED } else { 0 };
         if self.options.form.store == Store::Raw {
             let (size, sums) = (picture.size(), Some(ImageSums::of(&picture)));
@@ -159,16 +160,23 @@ impl Work<'_> {
         Ok(decode::strip_jpeg(read.bytes).map(|payload| Made { payload, size, flags, sums }))
     }
 
-    /// The upright sRGB picture at the sample's size.
-    fn picture(&mut self, read: &Read<'_>, codec: &mut Codec, geometry: &Geometry) -> Result<Rgb8, Fault> {
+    /// The upright sRGB picture at the sample's size, and the memory that was taken for it.
+    fn picture(
+        &mut self,
+        read: &Read<'_>,
+        codec: &mut Codec,
+        geometry: &Geometry,
+    ) -> Result<(Rgb8, Pixels<'a>), Fault> {
         let header = read.header();
         let (window, inner) = geometry.stored(header.orientation);
         let part = (window.width as u32, window.height as u32);
         let scale = read.scale_for(part, inner, GAP);
         let pixels = |size: (u32, u32)| u64::from(size.0) * u64::from(size.1);
+        // Turned, padded; for a JPEG the coder's worst case and what is decoded from it.
+        let each = if self.options.form.store == Store::Jpeg { 15 } else { 6 };
         let extra = Resizer::need_bytes(scale.of(header.height), inner)
             + 6 * pixels(geometry.inner)
-            + 9 * pixels(geometry.size);
+            + each * pixels(geometry.size);
         let mut held = self.pipe.pixels(read, scale, extra, self.item, codec)?;
         let full = (f64::from(header.width), f64::from(header.height));
         let whole = inner == header.size() && (window.width, window.height) == full;
@@ -186,7 +194,9 @@ impl Work<'_> {
                 .resize(&held.decoded.rgb, window, inner, self.options.frame.filter)
                 .map_err(|why| Fault::new(Cause::Encode, why))?
         };
-        Ok(geometry.pad(normal::upright_srgb(small, &held.decoded.finish)))
+        // Only its memory is still wanted.
+        held.decoded.rgb = Rgb8::default();
+        Ok((geometry.pad(normal::upright_srgb(small, &held.decoded.finish)), held))
     }
 
     /// A JPEG of `picture` and what comes out of it again: nothing is written that was not decoded.

@@ -11,7 +11,7 @@ use super::shelf::Kept;
 use crate::fault::Fault;
 use crate::shards::{FileSum, Form, Row, Shard};
 use crate::source::Listing;
-use crate::sums::ImageSums;
+use crate::measure::ImageSums;
 
 /// Pixel sums of a shard, for the normalization constants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

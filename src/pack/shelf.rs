@@ -25,7 +25,8 @@ pub struct Kept {
 impl Kept {
     /// The hash in hexadecimal.
     pub fn hex(&self) -> String {
-        self.hash.iter().map(|b| format!("{b:02x}")).collect()
+        let digit = |n: u8| char::from(b"0123456789abcdef"[usize::from(n)]);
+        self.hash.iter().flat_map(|b| [digit(b >> 4), digit(b & 15)]).collect()
     }
 }
 

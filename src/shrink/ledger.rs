@@ -9,30 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::one::{Made, Source};
 use crate::entry::Entry;
 use crate::fault::{Fault, Note, Oddity};
-
-/// How a source file is told to be the same as before. Never by time alone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Stamp {
-    bytes: u64,
-    mtime: i64,
-    nanos: i64,
-    inode: u64,
-}
-
-impl Stamp {
-    /// The stamp of `file` now; all zero where there is none.
-    pub fn of(file: &Path) -> Self {
-        fs::metadata(file).map_or_else(
-            |_| Self::default(),
-            |meta| Self {
-                bytes: meta.len(),
-                mtime: meta.mtime(),
-                nanos: meta.mtime_nsec(),
-                inode: meta.ino(),
-            },
-        )
-    }
-}
+use crate::source::Stamp;
 
 /// When a file was last written, in nanoseconds.
 pub fn written(meta: &fs::Metadata) -> i64 {

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 pub use self::estimate::{Estimate, estimate};
-use self::ledger::{Line, Stamp};
+use self::ledger::Line;
 use self::one::{Bench, Failed, Source};
 use self::size::Fit;
 use crate::decode::{Chroma, Contract, Format};
@@ -27,7 +27,7 @@ use crate::out::journal::{self, Journal};
 use crate::out::plan::{Planned, plan};
 use crate::out::{self, Claim, place};
 use crate::resize::Filter;
-use crate::source::{Listing, labels_of};
+use crate::source::{Listing, Stamp, labels_of};
 
 /// The folder of pictures in a workspace. Nothing else is ever put below it.
 pub const IMAGES: &str = "images";

@@ -13,6 +13,7 @@ mod read;
 mod resolve;
 mod rows;
 mod saved;
+mod stamp;
 mod tree;
 mod walk;
 
@@ -25,6 +26,7 @@ use crate::table::Table;
 
 pub use finding::{Finding, Trouble};
 pub use read::read_file;
+pub use stamp::Stamp;
 
 use filter::Filter;
 

@@ -1,13 +1,13 @@
 //! `prep stats`: exact normalization constants of the rows that a network trains on, and what sizes and modes they have.
 
 mod emit;
-
+mod sums;
 mod view;
 
 use std::collections::BTreeMap;
 
 pub use self::emit::{Emit, emit};
-pub use crate::sums::{ImageSums, Moments, Sums, Weight};
+pub use self::sums::{Moments, Sums, Weight};
 pub use self::view::View;
 use crate::decode::Codec;
 use crate::engine::crew::{Crew, Item};
@@ -15,6 +15,7 @@ use crate::engine::pipe::{Pipe, Read, Scratch};
 use crate::engine::progress::{Tally, Watch};
 use crate::error::{Error, Result};
 use crate::fault::{Cause, Fault};
+use crate::measure::ImageSums;
 use crate::normal;
 use crate::pixels::Scale;
 use crate::resize::Resizer;

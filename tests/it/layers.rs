@@ -4,15 +4,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Lowest first. A room may use rooms of its own layer (jobs excepted) and below.
-const LAYERS: [&[&str]; 6] = [
-    &["error", "fault", "names", "out", "table"],
-    &["pixels", "decode", "normal", "resize", "sums", "encode"],
+const LAYERS: [&[&str]; 7] = [
+    &["error", "fault", "names", "out", "page", "table"],
+    &["pixels", "decode", "normal", "resize", "encode", "measure"],
     &["entry", "source", "manifest", "home", "facts", "shards"],
     &["engine"],
+    &["near", "survey", "thumb"],
     &["shrink", "stats", "split", "weights", "sheet", "pack", "audit", "plan", "verify", "unpack"],
     &["cli"],
 ];
-const JOBS: usize = 4;
+const JOBS: usize = 5;
 
 fn sources() -> Vec<PathBuf> {
     let mut files = Vec::new();
@@ -103,7 +104,7 @@ fn files_stay_readable() {
 }
 
 #[test]
-fn unsafe_code_lives_in_one_room() {
+fn unsafe_code_lives_in_two_small_files() {
     let word = ["un", "safe"].concat();
     let rooms: Vec<String> = sources()
         .into_iter()
@@ -113,5 +114,6 @@ fn unsafe_code_lives_in_one_room() {
         })
         .map(|file| file.display().to_string())
         .collect();
-    assert!(rooms.iter().all(|room| room.ends_with("decode/turbo.rs")), "{rooms:?}");
+    let known = ["decode/turbo.rs", "near/popcount.rs"];
+    assert!(rooms.iter().all(|room| known.iter().any(|file| room.ends_with(file))), "{rooms:?}");
 }

@@ -328,12 +328,13 @@ fn the_bytes_of_every_layout_are_those_of_the_golden_run() {
         env.write(format!("in/{}/{i:02}.png", ["a", "b", "c"][i as usize % 3]), &png(40, 32, i));
     }
     let golden = [
-        ("mds", "GOLDEN_MDS"),
-        ("wds", "GOLDEN_WDS"),
-        ("npy", "GOLDEN_NPY"),
-        ("beton", "GOLDEN_BETON"),
+        ("mds", "1a0f4862d044511d0f094e42a438ac44"),
+        ("wds", "c6d28ede2606102e18986ec782f2d79f"),
+        ("npy", "e0d8466fdc4b5a8cb0ea999aa1ddc14c"),
+        ("beton", "12b2167c7d4a2485e4d80d15cb688518"),
     ];
-    for (layout, want) in golden {
+    let mut got = Vec::new();
+    for (layout, _) in golden {
         pack(&env, "in", layout, &options(layout, true));
         let mut hasher = blake3::Hasher::new();
         for (name, bytes) in result(&env, layout) {
@@ -342,9 +343,10 @@ fn the_bytes_of_every_layout_are_those_of_the_golden_run() {
                 hasher.update(name.as_bytes()).update(&bytes);
             }
         }
-        let got = &hasher.finalize().to_hex()[..32];
-        assert_eq!(got, want, "{layout}: old caches must stay readable; when the format must change, so must SCHEMA");
+        got.push((layout, hasher.finalize().to_hex()[..32].to_owned()));
     }
+    let got: Vec<(&str, &str)> = got.iter().map(|(layout, hash)| (*layout, hash.as_str())).collect();
+    assert_eq!(got, golden, "old caches must stay readable: when the format must change, so must SCHEMA");
 }
 
 #[test]
@@ -387,7 +389,8 @@ fn every_jpeg_in_a_shard_is_one_that_gpus_take_and_what_is_one_already_is_not_co
     let photo = pictures::picture(160, 120, 5);
     let shape = |chroma, progressive| Shape { quality: 90, chroma, progressive, restart_rows: 0, arithmetic: false };
     let baseline = pictures::jpeg(&photo, shape(Chroma::Yuv420, false));
-    let turned = pictures::after_soi(&baseline, &pictures::segment(0xe1, &pictures::exif(6)));
+    let exif = [b"Exif\0\0".as_slice(), &pictures::exif(6)].concat();
+    let turned = pictures::after_soi(&baseline, &pictures::segment(0xe1, &exif));
     let noted = pictures::after_soi(&baseline, &pictures::segment(0xfe, b"a comment that stays behind"));
     let files = [
         ("baseline.jpg", baseline.clone()),

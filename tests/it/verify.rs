@@ -53,6 +53,8 @@ fn exhaust(folder: &Path, from: usize, step: usize) -> usize {
     assert_eq!(parts.len(), bytes.len());
     let payloads: usize = sheet.pieces.iter().filter(|p| matches!(p, Piece::Payload(..))).count();
     assert_eq!(payloads, split.rows);
+    let ends: Vec<usize> =
+        loaded.rows.iter().map(|row| row.offset as usize + row.size as usize).collect();
     for at in (from..bytes.len()).step_by(step) {
         let bit = 1 << (at % 8);
         bytes[at] ^= bit;
@@ -65,9 +67,8 @@ fn exhaust(folder: &Path, from: usize, step: usize) -> usize {
         }
         let flaws = look(&bytes[..at]).flaws;
         assert!(matches!(flaws.first().map(|flaw| flaw.kind), Some(Kind::Ends(_))), "cut at {at}: {flaws:?}");
-        // Every sample that lost a byte is named.
-        let lost: std::collections::BTreeSet<usize> =
-            parts[at..].iter().filter_map(|p| if let Part::Payload(i) = p { Some(*i) } else { None }).collect();
+        // Every sample that lost a byte is named: all from the first whose payload ends behind the cut.
+        let first = ends.partition_point(|end| *end <= at);
         let told: std::collections::BTreeSet<usize> = flaws
             .iter()
             .filter_map(|f| match f.kind {
@@ -75,7 +76,7 @@ fn exhaust(folder: &Path, from: usize, step: usize) -> usize {
                 _ => None,
             })
             .collect();
-        assert!(lost.is_subset(&told), "cut at {at}: {lost:?} {told:?}");
+        assert!((first..split.rows).all(|i| told.contains(&i)), "cut at {at}: {first} {told:?}");
     }
     bytes.push(0);
     assert_eq!(look(&bytes).flaws[0].kind, Kind::Longer);
@@ -85,7 +86,7 @@ fn exhaust(folder: &Path, from: usize, step: usize) -> usize {
 #[test]
 fn every_flip_and_every_cut_of_a_shard_of_64_kb_is_found_and_named() {
     let env = Env::new();
-    one_shard(&env, "raw", &["--size", "32x40"], 6);
+    one_shard(&env, "raw", &["--size", "32x40"], 15);
     // In a release build every byte, else every seventh from another beginning each time the file changes.
     let step = if cfg!(debug_assertions) { 7 } else { 1 };
     let bytes = exhaust(&env.path("raw"), 0, step);
@@ -356,7 +357,8 @@ fn no_table_of_rows_makes_it_panic_or_read_outside() {
             for fill in [0x00, 0x01, 0x7f, 0x80, 0xff] {
                 let mut bytes = whole.clone();
                 bytes[data + 40 + at..data + 40 + at + len].fill(fill);
-                if bytes == whole {
+                // Groups and flags of FFCV's samples are nowhere but here.
+                if bytes == whole || (layout == "beton" && matches!(field, 6 | 9)) {
                     continue;
                 }
                 std::fs::write(&path, &bytes).unwrap();

@@ -17,6 +17,7 @@ use super::terminal::{Terminal, columns};
 use crate::decode::Contract;
 use crate::engine::cancel::Cancel;
 use crate::engine::flight::Flight;
+use crate::engine::pipe::Damage;
 use crate::error::{Error, Result};
 use crate::names::shown;
 use crate::plan::gpu::{self, Pair, Training};
@@ -228,7 +229,7 @@ fn sampled(
         return Ok(known);
     }
     let cancel = Cancel::on_signals();
-    let pipe = run::pipe(&args.input, global, Contract::default(), false)?;
+    let pipe = run::pipe(&args.input, global, Contract::default(), Damage::Refuse)?;
     let crew = run::crew(global, &cancel, flight)?;
     let sampled = sample::sample(listing, size, &pipe, &crew)?;
     if let Some(place) = place.filter(|_| !global.dry_run) {

@@ -9,53 +9,11 @@
 //! * `imagenet`: the mean of the images' own standard deviations. This is what 0.229 0.224 0.225 is; it leaves out how
 //!   images differ from each other, so it is below the other two.
 
-use crate::pixels::Rgb8;
+use crate::measure::ImageSums;
 
 /// Bits behind the point of a per-image mean (0-255), mean square or standard deviation. An image contributes at most
 /// half of 2^-64 of rounding error, and 2^47 images fit.
 const POINT: u32 = 64;
-
-/// Sums over one image: pixels, and per channel the values and their squares.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct ImageSums {
-    /// Pixels, above 0.
-    pub pixels: u64,
-    /// Sum of the values, 0-255 each: R, G, B.
-    pub sum: [u64; 3],
-    /// Sum of the squares.
-    pub squares: [u64; 3],
-}
-
-impl ImageSums {
-    /// The sums of `picture`. 2^48 pixels fit, a million times the largest picture.
-    pub fn of(picture: &Rgb8) -> Self {
-        let mut sums = Self { pixels: picture.data.len() as u64 / 3, ..Self::default() };
-        // 4096 pixels a turn: squares of a turn fit 32 bits, which the compiler adds several at a time.
-        for turn in picture.data.chunks(3 * 4096) {
-            let (mut sum, mut squares) = ([0_u32; 3], [0_u32; 3]);
-            for pixel in turn.chunks_exact(3) {
-                for c in 0..3 {
-                    let value = u32::from(pixel[c]);
-                    sum[c] += value;
-                    squares[c] += value * value;
-                }
-            }
-            for c in 0..3 {
-                sums.sum[c] += u64::from(sum[c]);
-                sums.squares[c] += u64::from(squares[c]);
-            }
-        }
-        sums
-    }
-
-    /// Are all three channels the same, as in a gray picture? (Equal sums of values and squares.)
-    pub fn is_gray(&self) -> bool {
-        self.sum[0] == self.sum[1]
-            && self.sum[1] == self.sum[2]
-            && self.squares[0] == self.squares[1]
-            && self.squares[1] == self.squares[2]
-    }
-}
 
 /// Sums over many images, for all three definitions at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -214,6 +172,7 @@ fn float(fixed: u128) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pixels::Rgb8;
 
     fn flat(width: u32, height: u32, value: u8) -> Rgb8 {
         Rgb8::new(width, height, vec![value; (width * height * 3) as usize])

@@ -1,0 +1,56 @@
+//! Which rows `--exclude` takes out, and why.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::finding::Finding;
+use crate::entry::Entry;
+use crate::error::{Error, Result};
+use crate::names;
+
+/// Rows to take out, each with its reason.
+pub type Exclusion = BTreeMap<usize, String>;
+
+/// The rows of the findings whose codes begin with one of `patterns`. Of sets of copies (D001, D002, D003) the first
+/// stays; where labels or splits disagree about a picture, all of it goes. Rows that are already out stay so.
+///
+/// # Errors
+/// [`Error::Usage`] for a pattern that names no code, or one whose findings are about no image.
+pub fn by_codes(findings: &[Finding], patterns: &[String]) -> Result<Exclusion> {
+    for pattern in patterns {
+        if !super::CODES.iter().any(|code| code.is_named(std::slice::from_ref(pattern))) {
+            return Err(unknown(pattern));
+        }
+    }
+    let mut out = Exclusion::new();
+    for finding in findings.iter().filter(|f| f.code.is_named(patterns)) {
+        let kept = usize::from(matches!(finding.code.id, "D001" | "D002" | "D003"));
+        for image in finding.images.iter().skip(kept) {
+            out.entry(*image).or_insert_with(|| format!("{} {}", finding.code.id, finding.code.title));
+        }
+    }
+    Ok(out)
+}
+
+fn unknown(pattern: &str) -> Error {
+    let pattern = names::shown(pattern);
+    Error::Usage(format!("`{pattern}` is no code of a finding and no file; prep audit --explain all lists the codes"))
+}
+
+/// The rows that the lines of a list name: paths as the report saves them.
+///
+/// # Errors
+/// [`Error::Usage`] for a path that is no image of the input.
+pub fn by_list(entries: &[Entry], list: &str) -> Result<Exclusion> {
+    let rows: HashMap<&str, usize> = entries.iter().enumerate().map(|(i, e)| (e.path.as_str(), i)).collect();
+    let mut out = Exclusion::new();
+    let lines = list.strip_prefix('\u{feff}').unwrap_or(list).lines();
+    for (n, line) in lines.enumerate().filter(|(_, l)| !l.trim().is_empty()) {
+        let spelled = names::encode(&names::decode(line));
+        let row = rows.get(line).or_else(|| rows.get(spelled.as_str())).ok_or_else(|| {
+            let (line, n) = (names::shown(line), n + 1);
+            Error::Usage(format!("line {n} of the list names `{line}`, which is no image here; paths are relative to the data set"))
+        })?;
+        out.insert(*row, "listed".into());
+    }
+    Ok(out)
+}

@@ -1,0 +1,352 @@
+//! The print of a picture: what a search for near-duplicates compares. Signs of low frequencies of the luma, of the
+//! whole picture and of windows of it, and a thumbnail to check a suspicion with.
+//!
+//! A sign changes with nothing that leaves the picture the same (size, compression, brightness, contrast), and the
+//! codes of the eight turned and mirrored pictures follow from one code by swapping and flipping bits. The windows
+//! find crops and small rotations: the window of the original looks like the whole of the copy.
+
+use std::sync::LazyLock;
+
+use super::luma::Luma;
+use crate::pixels::Orientation;
+
+/// Side of the plane that prints are made of.
+pub const PLANE: usize = 128;
+/// Frequencies along a side of a code: 0 (the mean) to 15 half waves.
+const WAVES: usize = 16;
+/// Side of the plane that is transformed.
+const SIDE: usize = 64;
+/// Side of the thumbnail.
+pub const THUMB: usize = 32;
+/// A picture whose luma varies less (standard deviation of 32x32 cells, of 255) has no print: signs would be noise.
+const FLAT: f32 = 2.5;
+
+/// 256 signs: bit `16 * v + u` is set where the picture has a positive share of `u` half waves from left to right and
+/// `v` from top to bottom. Bit 0, the mean, is never set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Code(pub [u64; 4]);
+
+impl Code {
+    /// Bits in which two codes differ, 0 to 255. Codes of unrelated pictures differ in about 128.
+    pub fn distance(&self, other: &Self) -> u32 {
+        self.0.iter().zip(other.0).map(|(a, b)| (a ^ b).count_ones()).sum()
+    }
+
+    /// The 8x8 lowest frequencies: what is compared first.
+    pub fn low(&self) -> u64 {
+        let row = |v: usize| (self.0[v / 4] >> (v % 4 * 16)) & 0xff;
+        (0..8).map(|v| row(v) << (v * 8)).sum()
+    }
+
+    /// The code of the picture turned as `normal::upright` turns it.
+    pub fn turned(&self, turn: Orientation) -> Self {
+        use Orientation as O;
+        match turn {
+            O::Upright => *self,
+            O::FlipH => self.mirrored(),
+            O::FlipV => self.flipped(),
+            O::Rotate180 => self.mirrored().flipped(),
+            O::Transpose => self.transposed(),
+            O::Rotate90 => self.flipped().transposed(),
+            O::Transverse => self.mirrored().flipped().transposed(),
+            O::Rotate270 => self.mirrored().transposed(),
+        }
+    }
+
+    /// Left and right change places: odd waves along a row change their sign.
+    fn mirrored(&self) -> Self {
+        Self(self.0.map(|rows| rows ^ 0xaaaa_aaaa_aaaa_aaaa))
+    }
+
+    /// Top and bottom change places.
+    fn flipped(&self) -> Self {
+        Self(self.0.map(|rows| rows ^ 0xffff_0000_ffff_0000))
+    }
+
+    fn transposed(&self) -> Self {
+        let mut out = Self::default();
+        for v in 0..WAVES {
+            for u in 0..WAVES {
+                let bit = (self.0[v / 4] >> (v % 4 * 16 + u)) & 1;
+                out.0[u / 4] |= bit << (u % 4 * 16 + v);
+            }
+        }
+        out
+    }
+}
+
+/// A part of a picture, in 1/128 of its sides, or the whole of it turned a little.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Window {
+    /// From column `left` to `right` and row `top` to `bottom`, 0 to 128.
+    Part {
+        /// Left edge.
+        left: u8,
+        /// Top edge.
+        top: u8,
+        /// Right edge, above `left`.
+        right: u8,
+        /// Bottom edge, above `top`.
+        bottom: u8,
+    },
+    /// Turned by so many degrees in its frame.
+    Turned(i8),
+}
+
+impl Window {
+    /// Windows of a print.
+    pub const COUNT: usize = PARTS.len() + TURNS.len();
+
+    /// The window whose code is `Print::windows[at]`, `at` below [`Self::COUNT`].
+    pub fn at(at: usize) -> Self {
+        match PARTS.get(at) {
+            Some((h, v)) => {
+                let ((left, right), (top, bottom)) = (SPANS[*h], SPANS[*v]);
+                Self::Part { left, top, right, bottom }
+            }
+            None => Self::Turned(TURNS[(at - PARTS.len()) % TURNS.len()]),
+        }
+    }
+
+    /// Where point (x, y) of the window lies in a picture of `width / height` = `aspect`, both in shares of the sides.
+    pub fn point(self, (x, y): (f64, f64), aspect: f64) -> (f64, f64) {
+        match self {
+            Self::Part { left, top, right, bottom } => {
+                let along = |from: u8, to: u8, t: f64| (f64::from(from) + f64::from(to - from) * t) / 128.0;
+                (along(left, right, x), along(top, bottom, y))
+            }
+            Self::Turned(degrees) => {
+                let angle = f64::from(degrees) / 180.0;
+                let (sin, cos) = (sin_pi(angle), sin_pi(0.5 - angle));
+                let (u, v) = ((x - 0.5) * aspect, y - 0.5);
+                ((cos * u - sin * v) / aspect + 0.5, sin * u + cos * v + 0.5)
+            }
+        }
+    }
+}
+
+/// The sides of parts, in 1/128: whole; four that together lie near every crop of up to 10 % at each end; the middle
+/// 72 %; the first and the last 80 %.
+const SPANS: [(u8, u8); 8] =
+    [(0, 128), (4, 124), (4, 117), (11, 124), (10, 118), (18, 110), (0, 102), (26, 128)];
+/// Places in `SPANS` of the horizontal and the vertical side of each part.
+const PARTS: [(usize, usize); 21] = [
+    (1, 1),
+    (1, 2),
+    (1, 3),
+    (1, 4),
+    (2, 1),
+    (2, 2),
+    (2, 3),
+    (2, 4),
+    (3, 1),
+    (3, 2),
+    (3, 3),
+    (3, 4),
+    (4, 1),
+    (4, 2),
+    (4, 3),
+    (4, 4),
+    (5, 5),
+    (6, 0),
+    (7, 0),
+    (0, 6),
+    (0, 7),
+];
+/// Small rotations, in degrees: a window of 4 finds 2 to 6.
+const TURNS: [i8; 2] = [4, -4];
+
+static AXES: LazyLock<Vec<Axis>> =
+    LazyLock::new(|| SPANS.iter().map(|(from, to)| Axis::new(*from, *to)).collect());
+
+/// What a search for near-duplicates knows of a picture.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Print {
+    /// Width and height of the picture in pixels.
+    pub size: (u32, u32),
+    /// The whole picture.
+    pub code: Code,
+    /// Its windows; [`Window::at`] says which.
+    pub windows: [Code; Window::COUNT],
+    /// 32x32 luma, stretched: 128 is the mean.
+    pub thumb: [u8; THUMB * THUMB],
+}
+
+impl Print {
+    /// Grows when the same picture gives other bytes.
+    pub const VERSION: u8 = 1;
+    /// Bytes of a print.
+    pub const BYTES: usize = 8 + 32 + 32 * Window::COUNT + THUMB * THUMB;
+
+    /// The print of a plane of [`PLANE`] cells a side of the upright picture; none where the picture is flat: there
+    /// is nothing to recognise, and all flat pictures would look alike.
+    pub fn of(luma: &Luma) -> Option<Self> {
+        let plane = luma.halved();
+        let small = plane.halved();
+        if plane.side != SIDE || small.mean_and_std().1 < FLAT {
+            return None;
+        }
+        let mut windows = [Code::default(); Window::COUNT];
+        let mut code = Code::default();
+        for (h, axis) in AXES.iter().enumerate() {
+            let rows = axis.rows(&plane.data);
+            if h == 0 {
+                code = axis.code(&rows);
+            }
+            for (window, (_, v)) in windows.iter_mut().zip(PARTS).filter(|(_, part)| part.0 == h) {
+                *window = AXES[v].code(&rows);
+            }
+        }
+        for (at, window) in windows.iter_mut().enumerate().skip(PARTS.len()) {
+            *window = AXES[0].code(&AXES[0].rows(&seen_through(Window::at(at), &plane)));
+        }
+        Some(Self { size: luma.source, code, windows, thumb: stretched(&small) })
+    }
+
+    /// `BYTES` bytes, the same on every machine.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(Self::BYTES);
+        bytes.extend(self.size.0.to_le_bytes());
+        bytes.extend(self.size.1.to_le_bytes());
+        for code in std::iter::once(&self.code).chain(&self.windows) {
+            bytes.extend(code.0.iter().flat_map(|rows| rows.to_le_bytes()));
+        }
+        bytes.extend(self.thumb);
+        bytes
+    }
+
+    /// What `to_bytes` wrote, where the length is right.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let bytes: &[u8; Self::BYTES] = bytes.try_into().ok()?;
+        let (size, rest) = bytes.split_at(8);
+        let (codes, thumb) = rest.split_at(32 * (1 + Window::COUNT));
+        let side = |at: usize| u32::from_le_bytes([size[at], size[at + 1], size[at + 2], size[at + 3]]);
+        let mut codes = codes.chunks_exact(32).map(|code| {
+            let mut rows =
+                code.chunks_exact(8).map(|row| row.iter().rev().fold(0, |all, b| all << 8 | u64::from(*b)));
+            Code(std::array::from_fn(|_| rows.next().unwrap_or_default()))
+        });
+        let code = codes.next()?;
+        let windows = std::array::from_fn(|_| codes.next().unwrap_or_default());
+        Some(Self { size: (side(0), side(4)), code, windows, thumb: thumb.try_into().ok()? })
+    }
+
+    /// Width by height.
+    pub fn aspect(&self) -> f64 {
+        f64::from(self.size.0.max(1)) / f64::from(self.size.1.max(1))
+    }
+}
+
+/// The plane as it looks through `window`, between cells linearly; outside, its edge goes on.
+fn seen_through(window: Window, plane: &Luma) -> Vec<f32> {
+    let aspect = f64::from(plane.source.0.max(1)) / f64::from(plane.source.1.max(1));
+    let middle = |at: usize| (at as f64 + 0.5) / SIDE as f64;
+    let cell = |at: usize| {
+        let (x, y) = window.point((middle(at % SIDE), middle(at / SIDE)), aspect);
+        let along = |t: f64| (t * SIDE as f64 - 0.5).clamp(0.0, SIDE as f64 - 1.001);
+        let (x, y) = (along(x), along(y));
+        let (left, top) = (x as usize, y as usize);
+        let (fx, fy) = ((x - left as f64) as f32, (y - top as f64) as f32);
+        let row = |y: usize| {
+            let pair = &plane.data[y * SIDE + left..];
+            pair[0] + (pair[1] - pair[0]) * fx
+        };
+        let (above, below) = (row(top), row(top + 1));
+        above + (below - above) * fy
+    };
+    (0..SIDE * SIDE).map(cell).collect()
+}
+
+/// The plane of `THUMB` cells with its mean at 128 and its farthest value at 1 or 255.
+fn stretched(small: &Luma) -> [u8; THUMB * THUMB] {
+    let mean = small.mean_and_std().0;
+    let far = small.data.iter().fold(1.0_f32, |far, v| far.max((v - mean).abs()));
+    let mut thumb = [128; THUMB * THUMB];
+    for (out, value) in thumb.iter_mut().zip(&small.data) {
+        *out = ((value - mean) / far * 127.0 + 128.5) as u8;
+    }
+    thumb
+}
+
+/// One side of a part, in 1/128 of the picture's side, and the table that transforms it.
+struct Axis {
+    from: u8,
+    to: u8,
+    /// `waves[cell][u]`: what a plane cell adds to wave `u`.
+    waves: Vec<[f32; WAVES]>,
+}
+
+impl Axis {
+    /// The exact integrals of `cos(u pi t)` over the cells, `t` from 0 at `from` to 1 at `to`.
+    fn new(from: u8, to: u8) -> Self {
+        let (a, b) = (f64::from(from) / 2.0, f64::from(to) / 2.0);
+        let cell = |x: usize| {
+            let start = ((x as f64).clamp(a, b) - a) / (b - a);
+            let end = ((x as f64 + 1.0).clamp(a, b) - a) / (b - a);
+            let wave = |u: usize| match u {
+                0 => end - start,
+                _ => (sin_pi(u as f64 * end) - sin_pi(u as f64 * start)) / u as f64,
+            };
+            std::array::from_fn(|u| wave(u) as f32)
+        };
+        Self { from, to, waves: (0..SIDE).map(cell).collect() }
+    }
+
+    /// Plane cells that the part touches.
+    fn cells(&self) -> std::ops::Range<usize> {
+        usize::from(self.from / 2)..usize::from(self.to).div_ceil(2)
+    }
+
+    /// The rows of `plane` in waves along a row.
+    fn rows(&self, plane: &[f32]) -> Vec<[f32; WAVES]> {
+        let cells = self.cells();
+        let transform = |row: &[f32]| {
+            let mut sums = [0.0; WAVES];
+            for (value, waves) in row[cells.clone()].iter().zip(&self.waves[cells.clone()]) {
+                for (sum, wave) in sums.iter_mut().zip(waves) {
+                    *sum += value * wave;
+                }
+            }
+            sums
+        };
+        plane.chunks_exact(SIDE).map(transform).collect()
+    }
+
+    /// The code from rows in waves.
+    fn code(&self, rows: &[[f32; WAVES]]) -> Code {
+        let cells = self.cells();
+        let mut code = Code::default();
+        for v in 0..WAVES {
+            let mut sums = [0.0; WAVES];
+            for (row, waves) in rows[cells.clone()].iter().zip(&self.waves[cells.clone()]) {
+                for (sum, value) in sums.iter_mut().zip(row) {
+                    *sum += value * waves[v];
+                }
+            }
+            let bits =
+                sums.iter().enumerate().fold(0_u64, |bits, (u, sum)| bits | u64::from(*sum > 0.0) << u);
+            code.0[v / 4] |= bits << (v % 4 * 16);
+        }
+        code.0[0] &= !1;
+        code
+    }
+}
+
+/// sin(pi z), the same bits on every machine: only operations that IEEE 754 defines exactly.
+fn sin_pi(z: f64) -> f64 {
+    let turn = z - 2.0 * (z / 2.0 + 0.5).floor();
+    let folded = if turn > 0.5 {
+        1.0 - turn
+    } else if turn < -0.5 {
+        -1.0 - turn
+    } else {
+        turn
+    };
+    let x = folded * std::f64::consts::PI;
+    let (mut term, mut sum) = (x, x);
+    for n in 1..12 {
+        term = -term * x * x / f64::from(2 * n * (2 * n + 1));
+        sum += term;
+    }
+    sum
+}
