@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The reader and the writer of caches against MosaicML Streaming, LitData, WebDataset and torch's DataLoader: CPU seconds.
+"""The reader of caches against MosaicML Streaming, LitData, WebDataset and torch's DataLoader: CPU seconds.
 
 usage: bench/loaders.py [--work DIR] [--raw N] [--jpeg N] [--photos DIR] [--rounds R] [--only PART,...]
-parts: write gather loop first memory cold jpeg
+parts: size gather loop first memory cold jpeg
 
 Run it with the interpreter of an environment that has the peers (tests/loaders.sh makes one: target/loaders/main); peers
 that are missing are named and left out. CPU is user + system of all processes; within a part the candidates take turns,
@@ -168,32 +168,10 @@ def write_litdata(out, samples):
 
 # --- the parts ------------------------------------------------------------------------------------------------------
 
-def part_write(work, rounds):
-    print("write: CPU µs a sample; prep reads, decodes and hashes files, the peers get bytes in memory or files")
-    split = Cache(work + "/raw").split("all")
-    n, held = len(split), None
-    held = [(p.copy(), l) for p, l in raw_of(split)]
-    files = sorted(glob.glob(work + "/jpg/*/*.jpg"))
-    runs = {"prep pack --store raw (from PPM files)": lambda: pack(work + "/ppm", work + "/w1", "--store", "raw", "--size", f"{SIDE}x{SIDE}")}
-    if need("streaming"):
-        runs["MDSWriter raw, no hashes"] = lambda: write_mds(work + "/w2", held)
-    runs["prep pack --layout wds --store raw"] = lambda: pack(work + "/ppm", work + "/w3", "--layout", "wds", "--store", "raw", "--size", f"{SIDE}x{SIDE}")
-    if need("webdataset"):
-        runs["webdataset raw (npy)"] = lambda: write_wds(work + "/w4", held, "npy")
-    cost = turns(runs, rounds, n, warm=False)
-    del held
-    if "MDSWriter raw, no hashes" in cost:
-        goal("raw with two hashes / MDSWriter", cost["prep pack --store raw (from PPM files)"] / cost["MDSWriter raw, no hashes"], 0.18)
-    if "webdataset raw (npy)" in cost:
-        goal("tar / webdataset", cost["prep pack --layout wds --store raw"] / cost["webdataset raw (npy)"], 0.22)
-        read = lambda: ((open(f, "rb").read(), 0) for f in files)
-        cost = turns({"prep pack --store jpeg": lambda: pack(work + "/jpg", work + "/w5", "--store", "jpeg"),
-                      "webdataset JPEG files": lambda: write_wds(work + "/w6", read(), "jpg")}, rounds, len(files), warm=False)
-        goal("packing JPEG files / webdataset", cost["prep pack --store jpeg"] / cost["webdataset JPEG files"], 0.45)
+def part_size(work, rounds):
+    print("size: bytes of the shards above those of the payloads (bench/pack.py measures what writing costs)")
     for name, limit in (("raw", 0.025), ("jpeg", 0.03)):
         goal(f"size overhead, {name}", Cache(f"{work}/{name}").manifest["bytes"]["overhead"], limit, "of the payload")
-    for k in range(1, 7):
-        shutil.rmtree(f"{work}/w{k}", ignore_errors=True)
 
 
 def part_gather(work, rounds):
@@ -448,7 +426,7 @@ def main():
     parser.add_argument("--jpeg", type=int, default=512)
     parser.add_argument("--photos", default=os.path.join(os.environ.get("PREP_SHARED", HERE + "/../../shared"), "bench", "jpeg"))
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--only", default="write,gather,loop,first,memory,cold,jpeg")
+    parser.add_argument("--only", default="size,gather,loop,first,memory,cold,jpeg")
     a = parser.parse_args()
     work = os.path.abspath(a.work)
     os.makedirs(work, exist_ok=True)
