@@ -142,9 +142,8 @@ def _get(where: str, table, key: str, kind, low: int = 0):
 
 
 class Cache:
-    """A directory that `prep pack` wrote. Opens nothing but manifest.json. `check`: tables against their checksums."""
-    def __init__(self, path, check: bool = False):
-        self.check = check
+    """A directory that `prep pack` wrote. Opens nothing but manifest.json."""
+    def __init__(self, path):
         self.path = os.path.abspath(os.fspath(path))
         file = os.path.join(self.path, "manifest.json")
         try:
@@ -216,10 +215,6 @@ class Split:
         try:
             if os.path.getsize(file) != _get("manifest.json", want, "bytes", int):
                 raise ValueError(f"it has {os.path.getsize(file)} bytes, the manifest says {want['bytes']}")
-            if self.cache.check and "crc32" in want:
-                with open(file, "rb") as f:
-                    if f"{zlib.crc32(f.read()):08x}" != want["crc32"]:
-                        raise ValueError("its checksum is wrong")
             return np.asarray(np.load(file, mmap_mode="r", allow_pickle=False))
         except (OSError, ValueError, SyntaxError, EOFError) as e:
             raise CacheError(f"{file} cannot be used ({e}): `prep verify --repair-index` makes it anew from the shards") from None
@@ -245,7 +240,7 @@ class Split:
         return f"Split({self.folder!r}, {self._n} samples, {self.cache.store}{f', at {self.view[:4]}' if self.view else ''})"
 
     def __reduce__(self):  # paths only: whoever gets it opens its own files
-        return _reopen, (self.cache.path, self.cache.check, self.name, self.view)
+        return _reopen, (self.cache.path, self.name, self.view)
 
     def ids(self) -> list[dict]:
         """ids.csv: for each sample the columns sample, row, path, hash, label, group, as text."""
@@ -619,8 +614,8 @@ def _plain(file: str, name: str) -> str:
     return name
 
 
-def _reopen(path: str, check: bool, name: str, view) -> Split:
-    split = Cache(path, check).split(name)
+def _reopen(path: str, name: str, view) -> Split:
+    split = Cache(path).split(name)
     split.view = view
     return split
 

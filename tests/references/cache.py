@@ -39,7 +39,7 @@ def pack(folder, out, *options):
     run = subprocess.run([PREP, "pack", folder, "-o", out, "--max-bad", "1", "--progress", "none", *options], capture_output=True, text=True)
     assert run.returncode == 0, (options, run.returncode, run.stderr)
     assert open(out + "/prep_cache.py").read() == open(prep_cache.__file__).read(), "the reader lies in the cache"
-    return Cache(out, check=True)
+    return Cache(out)
 
 
 def same_as_sources(cache, want, most=0):
