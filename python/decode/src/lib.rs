@@ -61,22 +61,23 @@ fn decode_batch(
     if short_edge.is_some_and(|short| short < height.max(width)) {
         return Err(PyValueError::new_err("short_edge must be at least the height and the width of out"));
     }
-    let each = height as usize * width as usize * 3;
-    for (i, image) in images.iter().enumerate() {
-        let cut = match (&boxes, short_edge) {
-            (Some(boxes), _) => Some(Cut::Box(boxes[i])),
-            (None, Some(short)) => Some(Cut::Centre(short)),
-            (None, None) => None,
-        };
-        let pixels = py
-            .detach(|| guarded(image, cut, (width, height), filter))
-            .map_err(|why| PyValueError::new_err(format!("image {i} of the batch: {why}")))?;
-        let cells = out.as_mut_slice(py).ok_or_else(|| PyValueError::new_err("out must be writable"))?;
-        for (cell, value) in cells[i * each..(i + 1) * each].iter().zip(&pixels) {
-            cell.set(*value);
+    let pixels = py.detach(|| {
+        let mut pixels = Vec::with_capacity(images.len() * height as usize * width as usize * 3);
+        for (i, image) in images.iter().enumerate() {
+            let cut = match (&boxes, short_edge) {
+                (Some(boxes), _) => Some(Cut::Box(boxes[i])),
+                (None, Some(short)) => Some(Cut::Centre(short)),
+                (None, None) => None,
+            };
+            pixels.extend(guarded(image, cut, (width, height), filter).map_err(|why| (i, why))?);
         }
-    }
-    Ok(())
+        Ok(pixels)
+    });
+    let pixels = pixels.map_err(|(i, why): (usize, String)| {
+        PyValueError::new_err(format!("image {i} of the batch: {why}"))
+    })?;
+    // Copied under the GIL: a buffer of Python's may be seen by others, so that no `&mut` of it can be held without.
+    out.copy_from_slice(py, &pixels)
 }
 
 /// The height and width of a batch of `n` pictures.
