@@ -76,7 +76,8 @@ pub struct Args {
     /// Order of the samples: by lot from --seed, so that reading in order gives mixed batches; or that of the input
     #[arg(long, value_enum, default_value = "shuffled", value_name = "HOW")]
     order: OrderName,
-    /// Continue a run that was stopped, or complete a cache: shards whose sources and bytes are the same stay
+    /// Complete a finished cache, or insist on continuing a run that was stopped: shards whose sources and bytes are
+    /// the same stay
     #[arg(long)]
     resume: bool,
     /// Replace what is there
@@ -168,6 +169,7 @@ impl Args {
             seed,
             resume: self.resume,
             force: self.force,
+            waiting: 0,
         })
     }
 
@@ -244,6 +246,7 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal, flight: Option<&Fl
     let known = known(&listing, &home, &folder)?;
     let mut global = global.clone();
     let total = global.memory.unwrap_or_else(crate::engine::budget::Budget::default_total);
+    options.waiting = (total / 8).max(32 << 20);
     let held = options.held();
     if total < held + (32 << 20) {
         return Err(Error::Usage(format!(

@@ -72,7 +72,7 @@ impl Cache {
         let path = folder.join(MANIFEST);
         if !path.exists() {
             let why = if folder.join(crate::out::Claim::CORNER).is_dir() {
-                "a run of `prep pack` was stopped here; type it again with --resume"
+                "a run of `prep pack` was stopped here; type it again (with --resume): it continues"
             } else {
                 "is there a cache in this folder? Name the folder that has the manifest.json of `prep pack`"
             };

@@ -9,7 +9,7 @@ use super::cache::trouble_of;
 use super::{Sample, Trouble, open, unreadable};
 use crate::error::{Error, Result};
 use crate::names::shown;
-use crate::out::{self, Claim};
+use crate::out::{self, Claim, place};
 use crate::shards::check::check;
 use crate::shards::tables::{self, Content};
 use crate::shards::{Cache, FileSum, MANIFEST, Owned, Place, Record, Split, index, read, seal};
@@ -33,6 +33,9 @@ pub fn repair(folder: &Path) -> Result<Repaired> {
         let why = "was altered after it was written, so it cannot tell which shards there must be; type the \
                    `prep pack` that made it with --resume";
         return Err(Error::table(folder.join(MANIFEST), None, why));
+    }
+    for split in &cache.splits {
+        place::check_no_links(&cache.folder_of(split), std::iter::empty())?;
     }
     let _claim = Claim::take(folder)?;
     let mut repaired = Repaired::default();

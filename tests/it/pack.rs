@@ -527,6 +527,18 @@ fn a_workspace_gets_its_shards_inside_and_its_copies_bit_for_bit() {
     env.ok(&["stats", "work", "-q"]);
     env.ok(&["pack", "work", "--force", "-q"]);
     assert!(manifest(&env.path("work/shards"))["stats"]["mean"][0].as_f64().is_some());
+    // One that a person or an audit has excluded stays out, with its reason.
+    let table = std::fs::read_to_string(env.path("work/manifest.csv")).unwrap();
+    let victim = format!("{},rust,", samples.iter().find(|s| s.label == 0).unwrap().path);
+    let line = table.lines().find(|line| line.starts_with(&victim)).unwrap();
+    let excluded = line.replacen(",ok,,", ",excluded,excluded: blurred,", 1);
+    assert_ne!(line, excluded);
+    std::fs::write(env.path("work/manifest.csv"), table.replace(line, &excluded)).unwrap();
+    env.ok(&["pack", "work", "--force", "-q"]);
+    let left = env.rows("work/shards/left_out.csv");
+    assert!(left.iter().any(|r| r["status"] == "excluded" && r["reason"] == "excluded: blurred"), "{left:?}");
+    assert_eq!(read(&env.path("work/shards"), "train").len(), 14);
+    std::fs::write(env.path("work/manifest.csv"), table).unwrap();
     // One that was changed since is decoded, and found out.
     let victim = env.path("work").join(&samples[0].path);
     let bytes = std::fs::read(&victim).unwrap();
