@@ -16,7 +16,7 @@ use crate::fault::{Fault, Status};
 use crate::out::{self, Claim};
 use crate::shards::sum::SummedFile;
 use crate::shards::tables::{self, Content, Counts};
-use crate::shards::{ALIGNMENT, FileSum, LEFT_OUT, MANIFEST, SCHEMA, Shard, Store, beton, flag, seal};
+use crate::shards::{ALIGNMENT, FileSum, LEFT_OUT, MANIFEST, READER, SCHEMA, Shard, Store, beton, flag, seal};
 use crate::source::Listing;
 use crate::table::csv_out;
 
@@ -54,6 +54,7 @@ pub fn run(
     }
     let mut files = BTreeMap::new();
     files.insert(LEFT_OUT.to_owned(), left_out(listing, folder, &left)?);
+    files.insert(READER.to_owned(), reader(folder)?);
     sweep(folder, &finished)?;
     let report = report(listing, folder, &finished, &left, resumed);
     let manifest = manifest(listing, known, options, &finished, &files, &report);
@@ -137,6 +138,14 @@ fn left_out(listing: &Listing, folder: &Path, left: &BTreeMap<u32, Fault>) -> Re
     }
     csv.flush().map_err(|e| Error::write(doing, &path, e))?;
     drop(csv);
+    file.commit()
+}
+
+/// Lays the reader beside the shards, so that the cache can be read where nothing of prep is installed.
+fn reader(folder: &Path) -> Result<FileSum> {
+    let path = folder.join(READER);
+    let mut file = SummedFile::create("writing the reader", &path)?;
+    file.put(include_bytes!("../../python/prep_cache.py"))?;
     file.commit()
 }
 
