@@ -16,7 +16,7 @@ use crate::fault::{Fault, Status};
 use crate::out::{self, Claim};
 use crate::shards::sum::SummedFile;
 use crate::shards::tables::{self, Content, Counts};
-use crate::shards::{ALIGNMENT, FileSum, LEFT_OUT, MANIFEST, READER, SCHEMA, Shard, Store, beton, flag, seal};
+use crate::shards::{ALIGNMENT, FileSum, LEFT_OUT, MANIFEST, READER, READER_TEXT, SCHEMA, Shard, Store, beton, flag, seal};
 use crate::source::Listing;
 use crate::table::csv_out;
 
@@ -145,7 +145,7 @@ fn left_out(listing: &Listing, folder: &Path, left: &BTreeMap<u32, Fault>) -> Re
 fn reader(folder: &Path) -> Result<FileSum> {
     let path = folder.join(READER);
     let mut file = SummedFile::create("writing the reader", &path)?;
-    file.put(include_bytes!("../../python/prep_cache.py"))?;
+    file.put(READER_TEXT)?;
     file.commit()
 }
 

@@ -12,7 +12,9 @@ use crate::names::shown;
 use crate::out::{self, Claim, place};
 use crate::shards::check::check;
 use crate::shards::tables::{self, Content};
-use crate::shards::{Cache, FileSum, MANIFEST, Owned, Place, Record, Split, index, read, seal};
+use crate::shards::{
+    Cache, FileSum, MANIFEST, Owned, Place, READER, READER_TEXT, Record, Split, index, read, seal,
+};
 
 /// What a repair did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -65,6 +67,14 @@ pub fn repair(folder: &Path) -> Result<Repaired> {
             }
             value["splits"][&split.name]["tables"][name] = json!({"bytes": sum.bytes, "xxh3_64": sum.hex()});
         }
+    }
+    let reader = FileSum::of_file(&folder.join(READER)).ok();
+    if cache.files.get(READER).is_some_and(|sum| reader != Some(*sum)) {
+        // The one of this version, which reads every earlier cache.
+        out::write_whole("writing the reader", &folder.join(READER), READER_TEXT, false)?;
+        let sum = FileSum::of(READER_TEXT);
+        value["files"][READER] = json!({"bytes": sum.bytes, "xxh3_64": sum.hex()});
+        repaired.changed.push(READER.to_owned());
     }
     if let Value::Object(map) = &mut value {
         map.shift_remove("seal");
