@@ -148,7 +148,8 @@ impl Args {
             FitName::Stretch => Fit::Stretch,
         };
         if self.size.is_some() && self.short_edge.is_some() && fit != Fit::Crop {
-            let why = "--short-edge with --size cuts from the shrunken picture: it goes with --fit crop alone";
+            let why =
+                "--short-edge with --size cuts from the shrunken picture: it goes with --fit crop alone";
             return Err(Error::Usage(why.into()));
         }
         Ok(Options {
@@ -201,9 +202,10 @@ fn known(listing: &Listing, home: &Home, folder: &Path) -> Result<Known> {
             known.stats = Value::Null;
         }
         let split = sidecar.options.get("split");
-        let groups = split.and_then(|split| split.get("group_by")).and_then(Value::as_array).map(|names| {
-            names.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(",")
-        });
+        let groups = split
+            .and_then(|split| split.get("group_by"))
+            .and_then(Value::as_array)
+            .map(|names| names.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(","));
         known.split = (sidecar.seed.filter(|_| sidecar.scheme.is_some()), groups.filter(|g| !g.is_empty()));
     }
     if listing.kind == Kind::Manifest {
@@ -302,13 +304,16 @@ fn report_text(report: &Report, options: &Options, seconds: f64) -> String {
             thousands(anew as u64)
         ));
     }
-    let mut faults: Vec<_> = report.left_out.iter().filter(|(code, _)| **code != Cause::Junk.code()).collect();
+    let mut faults: Vec<_> =
+        report.left_out.iter().filter(|(code, _)| **code != Cause::Junk.code()).collect();
     let out: usize = faults.iter().map(|(_, (n, _))| n).sum();
     if out > 0 {
         faults.sort_by_key(|(code, (n, _))| (std::cmp::Reverse(*n), **code));
         let rows: Vec<Vec<String>> = faults
             .into_iter()
-            .map(|(code, (n, first))| vec![thousands(*n as u64), (*code).to_owned(), shown(first).to_string()])
+            .map(|(code, (n, first))| {
+                vec![thousands(*n as u64), (*code).to_owned(), shown(first).to_string()]
+            })
             .collect();
         let list = near(&report.folder.join(crate::shards::LEFT_OUT));
         text.push_str(&format!("{} left out (all in {}):\n", plural(out, "row"), shown(&list)));

@@ -110,7 +110,9 @@ fn text(report: &Report, depth: Depth, args: &Args, all: bool) -> String {
 fn is_table(file: &str) -> bool {
     let name = file.rsplit('/').next().unwrap_or_default();
     let kept = name.starts_with("images-") || name.starts_with("records-") || !file.contains('/');
-    name.is_empty() || file == crate::shards::READER || (!kept && [".npy", ".csv", ".json", ".idx"].iter().any(|end| name.ends_with(end)))
+    name.is_empty()
+        || file == crate::shards::READER
+        || (!kept && [".npy", ".csv", ".json", ".idx"].iter().any(|end| name.ends_with(end)))
 }
 
 fn troubles_text(troubles: &[Trouble], all: bool) -> String {

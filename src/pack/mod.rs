@@ -211,8 +211,8 @@ fn check_ours(folder: &Path) -> Result<()> {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(e) => return Err(Error::read("looking into the output folder", folder, e)),
     };
-    let ours = folder.join(Claim::CORNER).join(JOURNAL).is_file()
-        || crate::shards::Cache::open(folder).is_ok();
+    let ours =
+        folder.join(Claim::CORNER).join(JOURNAL).is_file() || crate::shards::Cache::open(folder).is_ok();
     let mut names: Vec<_> = entries.flatten().map(|entry| entry.file_name()).collect();
     names.retain(|name| name != Claim::CORNER);
     match names.into_iter().min() {
@@ -305,8 +305,12 @@ impl<'a> Packer<'a> {
         plan: &'a Plan,
     ) -> Self {
         let classes = listing.classes.iter().zip(0..).map(|(name, i)| (name.as_str(), i)).collect();
-        let mut groups: Vec<&str> =
-            listing.entries.iter().map(|entry| entry.group.as_str()).filter(|group| !group.is_empty()).collect();
+        let mut groups: Vec<&str> = listing
+            .entries
+            .iter()
+            .map(|entry| entry.group.as_str())
+            .filter(|group| !group.is_empty())
+            .collect();
         groups.sort_unstable();
         groups.dedup();
         let groups = groups.into_iter().zip(0..).collect();
@@ -348,7 +352,8 @@ impl<'a> Packer<'a> {
                 let row = row_of(item.index);
                 let entry = self.entry(row);
                 let stamp = one::stamp(&entry.file);
-                let proven = self.known.proven.get(row as usize).map(String::as_str).filter(|h| !h.is_empty());
+                let proven =
+                    self.known.proven.get(row as usize).map(String::as_str).filter(|h| !h.is_empty());
                 // Suspects of a crash are tried before there is a sink, so they must not wait for it.
                 let suspect = crew.flight.is_some_and(|flight| flight.is_suspect(&entry.path));
                 let gate = (!suspect).then_some(&gate);

@@ -13,11 +13,11 @@ use crate::engine::gate::Gate;
 use crate::engine::pipe::{Pipe, Pixels, Read, Scratch};
 use crate::entry::Entry;
 use crate::fault::{Cause, Fault};
+use crate::measure::ImageSums;
 use crate::normal;
 use crate::pixels::{Rgb8, Scale};
 use crate::resize::{Resizer, Window};
 use crate::shards::{Store, flag, sum};
-use crate::measure::ImageSums;
 
 /// See `GAP` of shrink: what a filter needs to work as on the whole picture.
 const GAP: f64 = 2.0;
@@ -159,7 +159,12 @@ impl<'a> Work<'a> {
             return Ok(Made { payload: picture.data, size, flags: padded, sums });
         }
         let (payload, seen) = self.encode(&picture, codec)?;
-        Ok(Made { payload, size: picture.size(), flags: flag::JPEG | padded, sums: Some(ImageSums::of(&seen)) })
+        Ok(Made {
+            payload,
+            size: picture.size(),
+            flags: flag::JPEG | padded,
+            sums: Some(ImageSums::of(&seen)),
+        })
     }
 
     /// Is the source already what every GPU decoder takes, as it is asked for? Then its coded data are not touched.
@@ -178,12 +183,7 @@ impl<'a> Work<'a> {
     }
 
     /// The coded data without metadata, after the whole picture was decoded, or its hash has proven that it was before.
-    fn copy(
-        &self,
-        read: &Read<'_>,
-        codec: &mut Codec,
-        proven: Option<&str>,
-    ) -> Result<Option<Made>, Fault> {
+    fn copy(&self, read: &Read<'_>, codec: &mut Codec, proven: Option<&str>) -> Result<Option<Made>, Fault> {
         let flags = flag::JPEG | flag::COPIED;
         let size = read.header().size();
         if proven.is_some_and(|hash| read.hash.to_hex()[..32] == *hash) {

@@ -49,8 +49,12 @@ pub fn run(cache: &Cache, depth: Depth, crew: &Crew<'_>, watch: &mut dyn Watch) 
         }
     }
     check_account(&mut report, cache, &tables);
-    let pairs: Vec<(&Split, &Loaded)> =
-        cache.splits.iter().zip(&tables).filter_map(|(split, loaded)| Some((split, loaded.as_ref()?))).collect();
+    let pairs: Vec<(&Split, &Loaded)> = cache
+        .splits
+        .iter()
+        .zip(&tables)
+        .filter_map(|(split, loaded)| Some((split, loaded.as_ref()?)))
+        .collect();
     if depth != Depth::Sizes {
         read_data(cache, &pairs, depth, crew, watch, &mut report)?;
     }
@@ -173,7 +177,8 @@ impl Found {
 
 fn read_all(cache: &Cache, job: &Job<'_>) -> Found {
     let shard = &job.split.shards[job.number];
-    let records: Vec<Record<'_>> = (job.first..job.first + shard.rows).map(|i| job.loaded.record(i)).collect();
+    let records: Vec<Record<'_>> =
+        (job.first..job.first + shard.rows).map(|i| job.loaded.record(i)).collect();
     let place = Place { split: &job.split.name, first: job.first, image0: index::image0(&cache.form, shard) };
     let sheet = match cache.form.sheet(&place, &records) {
         Ok(sheet) if sheet.offsets.iter().zip(&records).all(|(at, record)| *at == record.row.offset) => sheet,
@@ -210,7 +215,9 @@ pub fn trouble_of(file: &str, flaw: &Flaw, name: &dyn Fn(usize) -> Sample) -> Tr
         }
         Kind::Ends(_) => ("size", format!("the file ends at byte {at}, too early"), None),
         Kind::Longer => ("size", format!("bytes after its end at {at}"), None),
-        Kind::Hash => ("hash", "its hash is not the one in the manifest, though all samples are whole".into(), None),
+        Kind::Hash => {
+            ("hash", "its hash is not the one in the manifest, though all samples are whole".into(), None)
+        }
     };
     Trouble { file: file.to_owned(), code, detail, sample: sample.map(name) }
 }

@@ -65,8 +65,21 @@ fn packing_large_pictures_as_pixels_stays_within_the_budget() {
     for i in 0..40 {
         env.write(format!("in/a/{i:03}.jpg"), &large);
     }
-    let args =
-        ["pack", "in", "-o", "out", "-j", "64", "--memory", "128M", "--shard-size", "16M", "--store", "raw", "-q"];
+    let args = [
+        "pack",
+        "in",
+        "-o",
+        "out",
+        "-j",
+        "64",
+        "--memory",
+        "128M",
+        "--shard-size",
+        "16M",
+        "--store",
+        "raw",
+        "-q",
+    ];
     let mut child = env.command(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let mut peak = 0;
     let status = loop {

@@ -40,7 +40,8 @@ fn exhaust(folder: &Path, from: usize, step: usize) -> usize {
     let shard = &split.shards[0];
     let loaded = cache.load(split).unwrap();
     let records: Vec<Record<'_>> = (0..split.rows).map(|i| loaded.record(i)).collect();
-    let sheet = cache.form.sheet(&Place { split: &split.name, first: 0, image0: shard.image0 }, &records).unwrap();
+    let sheet =
+        cache.form.sheet(&Place { split: &split.name, first: 0, image0: shard.image0 }, &records).unwrap();
     let mut bytes = std::fs::read(cache.folder_of(split).join(&shard.name)).unwrap();
     assert_eq!(bytes.len() as u64, shard.sum.bytes);
     let look = |bytes: &[u8]| check(&mut &*bytes, &sheet, &loaded.rows, shard.sum).unwrap();
@@ -53,8 +54,7 @@ fn exhaust(folder: &Path, from: usize, step: usize) -> usize {
     assert_eq!(parts.len(), bytes.len());
     let payloads: usize = sheet.pieces.iter().filter(|p| matches!(p, Piece::Payload(..))).count();
     assert_eq!(payloads, split.rows);
-    let ends: Vec<usize> =
-        loaded.rows.iter().map(|row| row.offset as usize + row.size as usize).collect();
+    let ends: Vec<usize> = loaded.rows.iter().map(|row| row.offset as usize + row.size as usize).collect();
     for at in (from..bytes.len()).step_by(step) {
         let bit = 1 << (at % 8);
         bytes[at] ^= bit;
@@ -192,7 +192,8 @@ fn tables_and_index_are_made_anew_from_the_shards() {
         ("beton", vec!["--store", "jpeg"]),
     ] {
         let out = format!("{layout}-{}", args[1]);
-        env.ok(&[&["pack", "in", "-o", &out, "--layout", layout, "--shard-size", "80k", "-q"], &args[..]].concat());
+        env.ok(&[&["pack", "in", "-o", &out, "--layout", layout, "--shard-size", "80k", "-q"], &args[..]]
+            .concat());
         let mut want = env.tree(&out);
         want.retain(|(name, _)| !name.starts_with(".prep/"));
         for part in ["train", "val"] {
@@ -227,7 +228,10 @@ fn files_come_back_bit_for_bit_with_their_labels() {
         for sample in read(&env.path("jpegs"), part) {
             let name = sample.path.replace(".png", ".jpg");
             let row = labels.iter().find(|row| row["path"] == name).unwrap();
-            assert_eq!((row["split"].as_str(), row["label"].as_str()), (part, ["rust", "scab"][sample.label as usize]));
+            assert_eq!(
+                (row["split"].as_str(), row["label"].as_str()),
+                (part, ["rust", "scab"][sample.label as usize])
+            );
             assert_eq!(std::fs::read(env.path("files").join(&name)).unwrap(), sample.payload);
         }
     }
@@ -296,7 +300,11 @@ fn put(value: &mut Value, path: &[String], new: Value) {
 #[test]
 fn no_manifest_makes_it_panic_leave_its_folder_or_take_memory() {
     let env = Env::new();
-    for (layout, args) in [("mds", vec![]), ("beton", vec!["--layout", "beton"]), ("npy", vec!["--layout", "npy", "--size", "32x40"])] {
+    for (layout, args) in [
+        ("mds", vec![]),
+        ("beton", vec!["--layout", "beton"]),
+        ("npy", vec!["--layout", "npy", "--size", "32x40"]),
+    ] {
         one_shard(&env, layout, &args, 4);
         let folder = env.path(layout);
         let mut whole = manifest(&folder);
@@ -345,7 +353,11 @@ fn verify_repair(folder: &Path) -> Result<(), imgprep::error::Error> {
 #[test]
 fn no_table_of_rows_makes_it_panic_or_read_outside() {
     let env = Env::new();
-    for (layout, args) in [("mds", vec!["--store", "raw"]), ("wds", vec!["--layout", "wds"]), ("beton", vec!["--layout", "beton"])] {
+    for (layout, args) in [
+        ("mds", vec!["--store", "raw"]),
+        ("wds", vec!["--layout", "wds"]),
+        ("beton", vec!["--layout", "beton"]),
+    ] {
         one_shard(&env, layout, &args, 4);
         let folder = env.path(layout);
         let mut document = manifest(&folder);
@@ -354,7 +366,9 @@ fn no_table_of_rows_makes_it_panic_or_read_outside() {
         let whole = std::fs::read(&path).unwrap();
         let data = whole.len() - 4 * 40;
         for field in 0..10_usize {
-            let (at, len) = [(0, 8), (8, 4), (12, 4), (16, 2), (18, 2), (20, 4), (24, 4), (28, 4), (32, 4), (36, 4)][field];
+            let (at, len) =
+                [(0, 8), (8, 4), (12, 4), (16, 2), (18, 2), (20, 4), (24, 4), (28, 4), (32, 4), (36, 4)]
+                    [field];
             for fill in [0x00, 0x01, 0x7f, 0x80, 0xff] {
                 let mut bytes = whole.clone();
                 bytes[data + 40 + at..data + 40 + at + len].fill(fill);
@@ -364,10 +378,14 @@ fn no_table_of_rows_makes_it_panic_or_read_outside() {
                 }
                 std::fs::write(&path, &bytes).unwrap();
                 let sum = FileSum::of(&bytes);
-                document["splits"]["all"]["tables"]["rows.npy"] = json!({"bytes": sum.bytes, "xxh3_64": sum.hex()});
+                document["splits"]["all"]["tables"]["rows.npy"] =
+                    json!({"bytes": sum.bytes, "xxh3_64": sum.hex()});
                 std::fs::write(folder.join("manifest.json"), seal::sealed(&document)).unwrap();
                 let report = run(&folder, Depth::All);
-                assert!(report.as_ref().is_ok_and(|r| !r.troubles.is_empty()), "{layout} {field} {fill}: {report:?}");
+                assert!(
+                    report.as_ref().is_ok_and(|r| !r.troubles.is_empty()),
+                    "{layout} {field} {fill}: {report:?}"
+                );
                 let out = format!("files-{layout}-{field}-{fill}");
                 let ran = env.run(&["unpack", layout, "-o", &out]);
                 assert!(matches!(ran.code, Some(0..=2)), "{} {}", ran.stdout, ran.stderr);
@@ -384,7 +402,9 @@ fn hostile_paths_in_a_cache_do_not_leave_the_folder_of_unpack() {
     let ids = folder.join("all/ids.csv");
     let text = std::fs::read_to_string(&ids).unwrap();
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-    for (i, evil) in ["../../evil.jpg", "/tmp/prep-evil.jpg", "a/../../evil.jpg", "%2E%2E/evil.jpg"].iter().enumerate() {
+    for (i, evil) in
+        ["../../evil.jpg", "/tmp/prep-evil.jpg", "a/../../evil.jpg", "%2E%2E/evil.jpg"].iter().enumerate()
+    {
         let mut cells: Vec<String> = lines[i + 1].split(',').map(str::to_owned).collect();
         cells[2] = (*evil).to_owned();
         lines[i + 1] = cells.join(",");
