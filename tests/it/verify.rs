@@ -7,6 +7,7 @@ use imgprep::engine::crew::Crew;
 use imgprep::engine::progress::Unwatched;
 use imgprep::shards::check::{Kind, check};
 use imgprep::shards::{Cache, FileSum, Part, Piece, Place, Record, seal};
+use imgprep::unpack;
 use imgprep::verify::{self, Depth, Report};
 use serde_json::{Value, json};
 
@@ -334,7 +335,9 @@ fn no_manifest_makes_it_panic_leave_its_folder_or_take_memory() {
                 put(&mut value, path, hostile[(i + j * 4) % hostile.len()].clone());
                 // Sealed, so that the seal does not save us.
                 std::fs::write(folder.join("manifest.json"), seal::sealed(&value)).unwrap();
-                let report = run(&folder, Depth::All);
+                // A page of FFCV is 8 MiB: reading them all each time would take minutes.
+                let depth = if layout == "beton" && i % 16 > 0 { Depth::Sizes } else { Depth::All };
+                let report = run(&folder, depth);
                 noticed += usize::from(report.is_err() || report.is_ok_and(|r| !r.troubles.is_empty()));
                 let _ = verify_repair(&folder);
             }
@@ -386,9 +389,14 @@ fn no_table_of_rows_makes_it_panic_or_read_outside() {
                     report.as_ref().is_ok_and(|r| !r.troubles.is_empty()),
                     "{layout} {field} {fill}: {report:?}"
                 );
-                let out = format!("files-{layout}-{field}-{fill}");
-                let ran = env.run(&["unpack", layout, "-o", &out]);
-                assert!(matches!(ran.code, Some(0..=2)), "{} {}", ran.stdout, ran.stderr);
+                // Unpacking ends with an error or without what is not whole.
+                let out = env.path(format!("files-{layout}-{field}-{fill}"));
+                let cancel = Cancel::default();
+                let crew = Crew { threads: 2, cancel: &cancel, flight: None };
+                let cache = Cache::open(&folder).unwrap();
+                if let Ok(report) = unpack::run(&cache, None, &out, &crew, &mut Unwatched) {
+                    assert!(report.files + report.damaged.len() == 4, "{report:?}");
+                }
             }
         }
     }
