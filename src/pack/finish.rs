@@ -16,7 +16,9 @@ use crate::fault::{Fault, Status};
 use crate::out::{self, Claim};
 use crate::shards::sum::SummedFile;
 use crate::shards::tables::{self, Content, Counts};
-use crate::shards::{ALIGNMENT, FileSum, LEFT_OUT, MANIFEST, READER, SCHEMA, Shard, Store, beton, flag, seal};
+use crate::shards::{
+    ALIGNMENT, FileSum, LEFT_OUT, MANIFEST, READER, READER_TEXT, SCHEMA, Shard, Store, beton, flag, seal,
+};
 use crate::source::Listing;
 use crate::table::csv_out;
 
@@ -59,7 +61,12 @@ pub fn run(
     let report = report(listing, folder, &finished, &left, resumed);
     let manifest = manifest(listing, known, options, &finished, &files, &report);
     out::sync_batch(folder)?;
-    out::write_whole("writing the manifest", &folder.join(MANIFEST), seal::sealed(&manifest).as_bytes(), true)?;
+    out::write_whole(
+        "writing the manifest",
+        &folder.join(MANIFEST),
+        seal::sealed(&manifest).as_bytes(),
+        true,
+    )?;
     Ok(report)
 }
 
@@ -145,7 +152,7 @@ fn left_out(listing: &Listing, folder: &Path, left: &BTreeMap<u32, Fault>) -> Re
 fn reader(folder: &Path) -> Result<FileSum> {
     let path = folder.join(READER);
     let mut file = SummedFile::create("writing the reader", &path)?;
-    file.put(include_bytes!("../../python/prep_cache.py"))?;
+    file.put(READER_TEXT)?;
     file.commit()
 }
 
@@ -177,7 +184,8 @@ fn sweep(folder: &Path, finished: &[Finished<'_>]) -> Result<()> {
 
 /// Is it a name that only prep gives?
 fn is_ours(name: &str) -> bool {
-    let tables = ["rows.npy", "labels.npy", "class_ptr.npy", "class_rows.npy", "ids.csv", "index.json", "wids.json"];
+    let tables =
+        ["rows.npy", "labels.npy", "class_ptr.npy", "class_rows.npy", "ids.csv", "index.json", "wids.json"];
     let numbered = |before: &str, after: &str| {
         name.strip_prefix(before)
             .and_then(|rest| rest.strip_suffix(after))
@@ -244,8 +252,7 @@ fn manifest(
         listing.entries.iter().map(|e| e.group.as_str()).filter(|g| !g.is_empty()).collect();
     let class_to_idx: Map<String, Value> =
         listing.classes.iter().zip(0_u64..).map(|(class, i)| (class.clone(), i.into())).collect();
-    let splits: Map<String, Value> =
-        finished.iter().map(|f| (f.part.name.clone(), split_json(f))).collect();
+    let splits: Map<String, Value> = finished.iter().map(|f| (f.part.name.clone(), split_json(f))).collect();
     json!({
         "schema": SCHEMA,
         "kind": "prep-cache",
