@@ -488,7 +488,7 @@ class Loader:
     """The batches of one epoch of one rank, filled ahead by threads: (images uint8 (n, H, W, 3), labels int64 (n,)).
 
     batch: pictures a rank and step. seed, epoch, step: where to begin; `state()` gives the three back, and beginning in the
-    middle costs nothing. rank, world, shuffle, balanced, drop_last: see Batches. threads: one for raw pixels, eight for
+    middle costs nothing. rank, world, shuffle, balanced, drop_last: see Batches. threads: one for raw pixels, four for
     direct reads, one a CPU for decoding. buffers: how many batches are held in memory, or the arrays (batch, H, W, 3)
     to use (pinned ones, say). keep: how many batches handed out last stay untouched. check: crc32 of every sample.
     io: "mmap" reads through the page cache, advising it ahead; "direct" past it (Linux); "auto" takes the latter for
@@ -507,7 +507,7 @@ class Loader:
         self.io = split.best_io() if io == "auto" else io
         cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         decodes = split.cache.store == "jpeg" or split.view is not None
-        self.threads = threads or (cpus if decodes else 8 if self.io == "direct" else 1)
+        self.threads = threads or (cpus if decodes else 4 if self.io == "direct" else 1)
         if isinstance(buffers, int):
             count = min(max(buffers, self.keep + 1), max(len(self._batches), 1))
             buffers = [_pages(int(np.prod(shape))).reshape(shape) for _ in range(count)]
