@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::order::{Part, SCHEME};
 use super::resume::Sums;
 use super::shelf::{self, Kept};
-use super::{Done, Known, Options, Order, Report};
+use super::{Done, Filled, Known, Options, Order, Report};
 use crate::decode::{Alpha, Icc};
 use crate::error::{Error, Result};
 use crate::fault::{Fault, Status};
@@ -93,7 +93,7 @@ fn finish_part<'a>(
     folder: &Path,
     options: &Options,
     part: &'a Part,
-    done: Vec<(Shard, Vec<Kept>, Sums)>,
+    done: Vec<Filled>,
 ) -> Result<Finished<'a>> {
     let mut finished = Finished {
         part,

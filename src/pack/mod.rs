@@ -267,10 +267,13 @@ fn digest(listing: &Listing) -> String {
     hasher.finalize().to_hex()[..32].to_owned()
 }
 
+/// A shard, its samples, and the sums of their pixels.
+pub(super) type Filled = (Shard, Vec<Kept>, Sums);
+
 /// What is finished.
 pub(super) struct Done {
     /// By part: shards by number, with their samples and the sums of their pixels.
-    pub shards: Vec<BTreeMap<usize, (Shard, Vec<Kept>, Sums)>>,
+    pub shards: Vec<BTreeMap<usize, Filled>>,
     /// Rows that are in no shard.
     pub left: BTreeMap<u32, Fault>,
     /// Shards that were there before.

@@ -146,10 +146,9 @@ impl<'a> Work<'a> {
     fn make(&mut self, read: &Read<'_>, codec: &mut Codec, proven: Option<&str>) -> Result<Made, Fault> {
         let header = read.header();
         let geometry = self.options.frame.of(header.upright_size());
-        if self.may_copy(header, &geometry) && !self.converts(read, codec) {
-            if let Some(made) = self.copy(read, codec, proven)? {
-                return Ok(made);
-            }
+        let copies = self.may_copy(header, &geometry) && !self.converts(read, codec);
+        if let Some(made) = if copies { self.copy(read, codec, proven)? } else { None } {
+            return Ok(made);
         }
         // The memory is held until the payload is made.
         let (picture, _held) = self.picture(read, codec, &geometry)?;

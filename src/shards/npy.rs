@@ -39,7 +39,7 @@ pub fn data<'a>(path: &Path, bytes: &'a [u8], descr: &str, item: usize) -> Resul
     let text = bytes.get(10..start).ok_or_else(|| wrong("ends within its header"))?;
     let body = &bytes[start..];
     let count = body.len() / item;
-    if header(descr, &[count], 64)[10..] != *text || body.len() % item != 0 {
+    if header(descr, &[count], 64)[10..] != *text || !body.len().is_multiple_of(item) {
         return Err(wrong("its header does not fit its data"));
     }
     Ok(body)

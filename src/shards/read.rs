@@ -38,6 +38,7 @@ pub fn told(form: &Form, path: &Path, number: usize) -> Result<Told, String> {
     }
 }
 
+#[allow(clippy::needless_pass_by_value, reason = "as map_err gives it")]
 fn io(e: std::io::Error) -> String {
     crate::error::io_reason(&e)
 }
@@ -85,7 +86,7 @@ fn of_tar(path: &Path) -> Result<Told, String> {
                 file.seek_relative(i64::try_from(padded).map_err(|_| "a member has no size")?).map_err(io)?;
             }
             _ => {
-                file.seek_relative(i64::try_from(padded).map_err(|_| "a member has no size")?).map_err(io)?
+                file.seek_relative(i64::try_from(padded).map_err(|_| "a member has no size")?).map_err(io)?;
             }
         }
         at += padded;
