@@ -207,14 +207,15 @@ impl<'a> Work<'a> {
         let part = (window.width as u32, window.height as u32);
         let scale = read.scale_for(part, inner, GAP);
         let pixels = |size: (u32, u32)| u64::from(size.0) * u64::from(size.1);
-        // Turned, padded; for a JPEG the coder's worst case and what is decoded from it.
-        let each = if self.options.form.store == Store::Jpeg { 15 } else { 6 };
-        let extra = Resizer::need_bytes(scale.of(header.height), inner)
-            + 6 * pixels(geometry.inner)
-            + each * pixels(geometry.size);
-        let mut held = self.pipe.pixels(read, scale, extra, self.item, codec)?;
         let full = (f64::from(header.width), f64::from(header.height));
         let whole = inner == header.size() && (window.width, window.height) == full;
+        let resized = if whole { 0 } else { Resizer::need_bytes(scale.of(header.height), inner) };
+        let turned = if header.orientation as u8 == 1 { 0 } else { 6 * pixels(geometry.inner) };
+        let padded = if geometry.is_padded() { 3 * pixels(geometry.size) } else { 0 };
+        // The coder's worst case, and what is decoded from it.
+        let coded = if self.options.form.store == Store::Jpeg { 12 * pixels(geometry.size) } else { 0 };
+        let extra = resized + turned + padded + coded;
+        let mut held = self.pipe.pixels(read, scale, extra, self.item, codec)?;
         let small = if whole {
             std::mem::take(&mut held.decoded.rgb)
         } else {
