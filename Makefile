@@ -19,6 +19,7 @@ demo: tools
 test: tools
 	$(CARGO) test --workspace
 	./tests/references.sh
+	./tests/pages.sh
 	$(CARGO) test --no-default-features --test it -- decode:: shrink:: stats::
 
 # libjpeg-turbo is built from source with its SIMD code, which needs these two and a C++ compiler for their checks.

@@ -96,6 +96,9 @@ pub static CODES: &[Code] = &[
     code("D010", W, "near-duplicate in the other set",
         "A version of a picture of the set named by --against.",
         "As for D009, after looking at them."),
+    code("D011", I, "likely the same shot",
+        "Alike enough to be versions of one shot (a heavier edit, a larger crop) or two shots in the same second: not for deletion unseen.",
+        "Look at them; prep split --group-dups keeps them together."),
 
     code("F001", E, "empty file",
         "The file has no bytes: a copy or a download that never finished.",

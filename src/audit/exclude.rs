@@ -54,3 +54,10 @@ pub fn by_list(entries: &[Entry], list: &str) -> Result<Exclusion> {
     }
     Ok(out)
 }
+
+/// Does a finding end when these rows are out: no image of it is left, or of a set of copies only one?
+pub fn is_settled(finding: &Finding, out: &Exclusion) -> bool {
+    let left = finding.images.iter().filter(|image| !out.contains_key(image)).count();
+    let alone = usize::from(finding.is_set() && finding.images.len() > 1 || finding.code.id == "S001");
+    !finding.images.is_empty() && left <= alone
+}

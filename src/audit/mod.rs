@@ -8,6 +8,7 @@ mod files;
 mod finding;
 mod labels;
 pub mod loaders;
+mod report;
 mod shortcuts;
 mod splits;
 mod tables;
@@ -17,8 +18,9 @@ use std::collections::BTreeMap;
 pub use self::against::against;
 pub use self::code::{CODES, Code, Severity};
 pub use self::duplicates::how;
-pub use self::exclude::{Exclusion, by_codes, by_list};
-pub use self::finding::Finding;
+pub use self::exclude::{Exclusion, by_codes, by_list, is_settled};
+pub use self::finding::{Finding, Guessed};
+pub use self::report::{Source, report};
 pub use self::tables::{write_facts, write_findings};
 use crate::facts::Facts;
 use crate::near::Pair;
@@ -81,7 +83,7 @@ fn insert_shortcuts(mut found: Vec<Finding>, shortcuts: Vec<Finding>) -> Vec<Fin
 }
 
 /// The findings of one code.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Group<'a> {
     /// The kind.
     pub code: &'static Code,

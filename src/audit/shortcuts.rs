@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::finding::Finding;
+use super::finding::{Finding, Guessed};
 use crate::entry::Entry;
 use crate::facts::Facts;
 
@@ -167,6 +167,7 @@ fn judge(
             crate::names::shown(classes[class]), hits[class], sizes[class], alarms[class], labels.len() - sizes[class]
         );
     }
-    let finding = Finding::place(property.id, property.name, None, detail)?;
+    let shortcut = Some(Guessed { accuracy, majority: largest });
+    let finding = Finding { shortcut, ..Finding::place(property.id, property.name, None, detail)? };
     Some(Told { finding, strength: (gain / (1.0 - largest).max(1e-9)).max(about) })
 }

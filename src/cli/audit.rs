@@ -1,5 +1,7 @@
 //! `prep audit`: options, and the findings as a summary, a document, or tables.
 
+mod html;
+
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
@@ -58,6 +60,13 @@ pub struct Args {
     /// Write one row for each image of each finding
     #[arg(long, value_name = "FILE.csv")]
     findings: Option<PathBuf>,
+    /// Write a report to look at: one HTML file that needs no network, beside INPUT or as FILE
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    #[expect(clippy::option_option, reason = "not given, given without a file, given with one")]
+    html: Option<Option<PathBuf>>,
+    /// Images of the report with a thumbnail, at most; 2,000 make 7 MB
+    #[arg(long, value_name = "N", default_value_t = 2000)]
+    thumbs: usize,
     /// Say what a code means and what to do; `all` lists them
     #[arg(long, value_name = "CODE", exclusive = true)]
     explain: Option<String>,
@@ -117,27 +126,48 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal, flight: Option<&Fl
         audit::write_findings(path, &listing, &findings)?;
     }
     let excluded = match &wishes {
-        Some(wish) => Some(exclude(wish, &listing, &home, &findings, global.dry_run)?),
-        None => None,
+        Some(wishes) => exclude(wishes, &listing, &home, &findings, global.dry_run)?,
+        None => Exclusion::new(),
     };
+    let page = page(args, &input)?;
+    if let Some(path) = &page {
+        let (facts, thumbs) = (&survey.facts, args.thumbs);
+        let report = html::Report { input: &input, listing: &listing, home: &home, facts, findings: &findings, thumbs };
+        html::write(path, &report, &pipe, &crew)?;
+    }
     if global.json {
         terminal.result(&document(&input, &listing, &survey.facts, &findings))?;
     } else {
         terminal.result(&summary(&input, &listing, &survey.facts, &findings, terminal.verbose > 0))?;
     }
-    for path in [&args.facts, &args.findings].into_iter().flatten() {
+    for path in [&args.facts, &args.findings, &page].into_iter().flatten() {
         terminal.say(&format!("Written: {}", shown(&super::terminal::near(path))));
     }
-    if let Some(rows) = excluded {
+    if wishes.is_some() {
         let place = shown(&super::terminal::near(&home.manifest)).to_string();
+        let rows = plural(excluded.len(), "image");
         terminal.say(&match global.dry_run {
-            true => format!("Would exclude {} in {place}", plural(rows, "image")),
-            false => format!("Excluded {} in {place}; prep undo takes it back", plural(rows, "image")),
+            true => format!("Would exclude {rows} in {place}"),
+            false => format!("Excluded {rows} in {place}; prep undo takes it back"),
         });
     }
+    if !global.json && wishes.is_none() {
+        terminal.say(&next(&input, &findings, page.is_some()));
+    }
     let bad = survey.facts.iter().filter(|f| is_bad(f.status())).count();
-    let failing = args.fail_on.least().is_some_and(|least| findings.iter().any(|f| f.code.severity >= least));
+    let counts = |f: &&Finding| !audit::is_settled(f, &excluded);
+    let failing =
+        args.fail_on.least().is_some_and(|least| findings.iter().filter(counts).any(|f| f.code.severity >= least));
     Ok(u8::from(failing || input.max_bad.exceeded(bad, survey.facts.len())))
+}
+
+/// Where the HTML report goes, if one is wanted.
+fn page(args: &Args, input: &Input) -> Result<Option<PathBuf>> {
+    match &args.html {
+        None => Ok(None),
+        Some(Some(path)) => Ok(Some(path.clone())),
+        Some(None) => html::default_place(&input.input).map(Some),
+    }
 }
 
 /// The near-duplicates, unless nobody wants them.
@@ -240,14 +270,14 @@ fn wishes(input: &Input) -> (Input, Option<Vec<Wish>>) {
     (rest, any.then_some(wishes))
 }
 
-/// Marks rows in the manifest, and gives how many.
+/// Marks rows in the manifest, and gives them.
 fn exclude(
     wishes: &[Wish],
     listing: &Listing,
     home: &Home,
     findings: &[Finding],
     dry_run: bool,
-) -> Result<usize> {
+) -> Result<Exclusion> {
     let mut out = Exclusion::new();
     for wish in wishes {
         out.extend(match wish {
@@ -268,7 +298,7 @@ fn exclude(
         };
         home.rewrite(listing, "audit --exclude", mark, |_| {})?;
     }
-    Ok(out.len())
+    Ok(out)
 }
 
 /// What a code means, for a person.
@@ -285,6 +315,20 @@ fn explain(id: &str) -> Result<String> {
     })?;
     let (title, severity) = (code.title, code.severity.as_str());
     Ok(format!("{} {title} ({severity})\n\n{}\n\nWhat to do: {}\n", code.id, code.meaning, code.advice))
+}
+
+/// What to type next.
+fn next(input: &Input, findings: &[Finding], has_page: bool) -> String {
+    let word = super::terminal::shell_word(&input.input);
+    match findings.iter().map(|f| f.code.severity).max() {
+        Some(Severity::Error | Severity::Warning) if !has_page => {
+            format!("Next: prep audit {word} --html to look at them, prep audit --explain CODE for what a code means")
+        }
+        Some(Severity::Error | Severity::Warning) => {
+            format!("Next: prep audit {word} --exclude D001 (codes, or a list saved from the report), then prep shrink {word}")
+        }
+        _ => format!("Next: prep shrink {word} --short-edge 512"),
+    }
 }
 
 /// The summary: worst first, one example each.

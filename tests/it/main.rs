@@ -6,6 +6,7 @@
     reason = "tests write files and start threads as they like, and a panic is their verdict"
 )]
 
+mod audit;
 mod apply;
 mod benign;
 mod damage;
@@ -16,7 +17,10 @@ mod kinds;
 mod layers;
 mod manifest;
 mod memory;
+mod near;
+mod page;
 mod pictures;
+mod pack;
 mod plan;
 mod plan_models;
 mod plan_onnx;
@@ -29,4 +33,5 @@ mod source_tree;
 mod split;
 mod stats;
 mod table;
+mod verify;
 mod weights;
