@@ -212,7 +212,7 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal, flight: Option<&Fl
 fn fields(args: &Args) -> Vec<String> {
     let usual: &[&str] = match (&args.pairs, args.by.as_str()) {
         _ if !args.caption.is_empty() => return args.caption.clone(),
-        (Some(_), _) => &["name", "label", "split", "size"],
+        (Some(_), _) => &["name", "label", "split"],
         (None, "class") => &["name", "size"],
         (None, _) => &["name", "label", "size"],
     };
@@ -302,18 +302,18 @@ fn pages(
     let per_group = args.per_class;
     let grid = Grid { layout, per_group, columns: args.cols, cell: args.cell, lines: caption.lines() };
     if let (Some(which), Some(learnt)) = (args.pairs, learnt) {
-        let (blocks, name, title) = match which {
+        let (found, name, title) = match which {
             PairsName::Duplicates => {
                 let sets = sets(&learnt.findings);
                 (pairs::of_sets(listing, &sets, args.most), "duplicates", "Copies and near-duplicates")
             }
             PairsName::ValTrain => {
                 let threads = super::args::workers(global.threads)?;
-                let blocks = pairs::val_train(listing, &learnt.survey.prints, args.most, threads, cancel)?;
-                (blocks, "val-train", "Validation beside the nearest training images")
+                let found = pairs::val_train(listing, &learnt.survey.prints, args.most, threads, cancel)?;
+                (found, "val-train", "Validation beside the nearest training images")
             }
         };
-        return page::of_pairs(&blocks, &grid, name, (title, stamp));
+        return page::of_pairs(&found, &grid, name, (title, stamp));
     }
     let groups = match (args.by.as_str(), learnt) {
         ("finding", Some(learnt)) => by_finding(listing, &learnt.findings),
