@@ -76,8 +76,14 @@ pub fn open(input: &Path, options: &Options, out: Option<&Path>) -> Result<(List
 /// Lists all that `options` take, with what is known of it.
 fn look(input: &Path, options: &Options, out: Option<&Path>) -> Result<(Listing, Home)> {
     let mut listing = source::open(input, options)?;
-    let mut home =
-        Home { manifest: PathBuf::new(), known: None, sidecar: None, origin: None, whole: None, narrowed: false };
+    let mut home = Home {
+        manifest: PathBuf::new(),
+        known: None,
+        sidecar: None,
+        origin: None,
+        whole: None,
+        narrowed: false,
+    };
     let mut relisted = None;
     if let (Kind::Manifest, Some(table)) = (listing.kind, &listing.table) {
         home.sidecar = Sidecar::read(&table.path)?;

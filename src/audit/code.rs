@@ -89,7 +89,7 @@ pub static CODES: &[Code] = &[
         "Look at them side by side: prep audit --html."),
     code("D008", I, "same scene",
         "Pictures that look like several shots of one scene or object. They are no copies, but they belong on one side of a split.",
-        "Give them one group: prep split --group-dups joins them when asked with --near scene, or add a group column."),
+        "Give them one group: prep split --group-dups=scene keeps them together, or add a group column."),
     code("D009", E, "also in the other set",
         "The same picture (bytes or pixels) is in the set named by --against.",
         "If that is a test set or a benchmark, take these out: prep audit --against OTHER --exclude D009."),

@@ -108,7 +108,8 @@ impl Command {
     fn decodes(&self) -> bool {
         match self {
             Self::Shrink(_) | Self::Audit(_) | Self::Stats(_) | Self::Plan(_) | Self::Pack(_) | Self::Sheet(_) | Self::Show(_) => true,
-            Self::Split(_) | Self::Weights(_) | Self::Apply(_) | Self::Undo(_) | Self::Cache(_) => false,
+            Self::Split(args) => args.decodes(),
+            Self::Weights(_) | Self::Apply(_) | Self::Undo(_) | Self::Cache(_) => false,
             Self::Verify(_) | Self::Unpack(_) => false,
         }
     }
@@ -184,7 +185,7 @@ fn dispatch(cli: &Cli, terminal: &Terminal) -> Result<u8> {
         Command::Sheet(args) => sheet::run(args, &cli.global, terminal, flight.as_ref()),
         Command::Apply(args) => apply::run(args, &cli.global, terminal),
         Command::Show(args) => show::run(args, &cli.global, terminal, flight.as_ref()),
-        Command::Split(args) => split::run(args, &cli.global, terminal),
+        Command::Split(args) => split::run(args, &cli.global, terminal, flight.as_ref()),
         Command::Weights(args) => weights::run(args, &cli.global, terminal),
         Command::Plan(args) => plan::run(args, &cli.global, terminal, flight.as_ref()),
         Command::Pack(args) => pack::run(args, &cli.global, terminal, flight.as_ref()),

@@ -15,8 +15,8 @@ use crate::engine::crew::Crew;
 use crate::engine::flight::Flight;
 use crate::engine::pipe::Damage;
 use crate::error::{Error, Result};
-use crate::home::{Home, Training, Which};
 use crate::fault::Cause;
+use crate::home::{Home, Training, Which};
 use crate::manifest::Row;
 use crate::names::shown;
 use crate::source::Listing;
@@ -190,8 +190,8 @@ fn measure(
     let options = args.options();
     let mut watch = watcher(global);
     // Facts are of every pixel, under the default contract.
-    let mut cache = run::cache(global, listing)
-        .filter(|_| options.view.is_none() && contract == Contract::default());
+    let mut cache =
+        run::cache(global, listing).filter(|_| options.view.is_none() && contract == Contract::default());
     if cache.is_none() {
         let pipe = run::pipe(&args.input, global, contract, Damage::Refuse)?;
         return stats::run(listing, training, &options, &pipe, crew, watch.as_mut());

@@ -171,7 +171,8 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal) -> Result<u8> {
             match written {
                 // What was asked for is printed all the same.
                 Err(e @ Error::Write { .. }) if printed => {
-                    terminal.warn(&format!("the weights are not kept in the sidecar (--no-write says so): {e}"));
+                    terminal
+                        .warn(&format!("the weights are not kept in the sidecar (--no-write says so): {e}"));
                 }
                 written => is_kept = written.map(|_| true)?,
             }

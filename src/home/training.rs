@@ -45,7 +45,9 @@ impl Which {
             Self::Fold(fold) => format!("training rows of fold {fold}"),
             Self::All => "all rows (there is no split)".into(),
             Self::Every => "all rows".into(),
-            Self::Folds => "all rows (there are folds and no parts; --fold K takes those that fold K trains on)".into(),
+            Self::Folds => {
+                "all rows (there are folds and no parts; --fold K takes those that fold K trains on)".into()
+            }
         }
     }
 
@@ -127,12 +129,11 @@ impl Home {
         }
         let trains = |at: &usize| {
             let split = listing.entries[*at].split.as_str();
-            !folds[*at].is_empty() && folds[*at] != own && (split.is_empty() || part.is_none_or(|p| p == split))
+            !folds[*at].is_empty()
+                && folds[*at] != own
+                && (split.is_empty() || part.is_none_or(|p| p == split))
         };
-        Ok(Training {
-            which: Which::Fold(fold),
-            rows: (0..listing.entries.len()).filter(trains).collect(),
-        })
+        Ok(Training { which: Which::Fold(fold), rows: (0..listing.entries.len()).filter(trains).collect() })
     }
 
     /// The part that is trained on; none where there are no parts.

@@ -57,6 +57,9 @@ struct Seen {
     mode: String,
 }
 
+/// The upright size of a picture, or why it is not usable.
+pub type Found = Result<(u32, u32), Fault>;
+
 /// The numbers.
 #[derive(Debug, Clone)]
 pub struct Report {
@@ -73,7 +76,7 @@ pub struct Report {
     /// Rows that were left out although they belong here, by the fault's code; with the first path and sentence.
     pub left_out: BTreeMap<&'static str, (usize, String)>,
     /// What was found of each row, by place in the listing, ascending: its upright size, or why it is not usable.
-    pub found: Vec<(usize, Result<(u32, u32), Fault>)>,
+    pub found: Vec<(usize, Found)>,
 }
 
 /// Measures the rows `training` of `listing`.

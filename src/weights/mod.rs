@@ -119,7 +119,8 @@ pub fn weigh(listing: &Listing, training: &Training, options: &Options) -> Resul
     let usable = |at: &usize| listing.entries[*at].fault.is_none() && !listing.entries[*at].label.is_empty();
     let rows: Vec<usize> = training.rows.iter().copied().filter(usable).collect();
     if rows.is_empty() {
-        let part = training.which.part().map_or(String::new(), |part| format!(" in the part `{}`", shown(part)));
+        let part =
+            training.which.part().map_or(String::new(), |part| format!(" in the part `{}`", shown(part)));
         return Err(Error::Usage(format!("there are no images with labels to count{part}")));
     }
     let tally = Tally::of(listing, &rows);
@@ -161,7 +162,9 @@ pub fn weigh(listing: &Listing, training: &Training, options: &Options) -> Resul
             format!("the {} of `{}`", plural(rows.len(), "image"), shown(part))
         }
         Which::Fold(fold) => format!("the {} that fold {fold} trains on", plural(rows.len(), "image")),
-        Which::Folds => format!("all {all}: there are folds and no parts (--fold K takes what fold K trains on)"),
+        Which::Folds => {
+            format!("all {all}: there are folds and no parts (--fold K takes what fold K trains on)")
+        }
         Which::All | Which::Every => format!("all {all}: there is no split"),
     };
     let rows = tally.sampler(listing, &rows, &classes, options.count);

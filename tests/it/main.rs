@@ -25,6 +25,7 @@ mod plan;
 mod plan_models;
 mod plan_onnx;
 mod regress;
+mod regress_split;
 mod sheet;
 mod show;
 mod shrink;

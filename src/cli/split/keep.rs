@@ -29,22 +29,25 @@ pub fn places(path: &Path, listing: &Listing, options: &Options) -> Result<Vec<O
                     format!("its part `{}` is none of --ratio: name the same parts as before", shown(name));
                 return Err(Error::table(path, Some(table.line(row)), why));
             }
-            Ok(Place { part, fold: columns.cell(&table, row, "fold").parse().ok() })
+            let fold = columns.cell(&table, row, "fold").parse().ok();
+            Ok(Place { part, fold, ..Place::default() })
         })
         .collect::<Result<_>>()?;
     check_folds(path, &table, &rows, options)?;
     let theirs = Names::of_manifest(path, &table, &columns)?;
     let ours = Names::of_listing(listing)?;
     let mut best: (usize, Vec<Option<Place>>) = (0, Vec::new());
-    for (names, own) in theirs.seen.iter().flat_map(|names| ours.seen.iter().map(move |own| (names, own))).chain(
-        theirs.written.iter().flat_map(|names| ours.written.iter().map(move |own| (names, own))),
-    ) {
+    for (names, own) in theirs
+        .seen
+        .iter()
+        .flat_map(|names| ours.seen.iter().map(move |own| (names, own)))
+        .chain(theirs.written.iter().flat_map(|names| ours.written.iter().map(move |own| (names, own))))
+    {
         let by_name: HashMap<&str, Place> = (names.iter().zip(&rows))
             .filter(|(name, place)| !name.is_empty() && **place != Place::default())
             .map(|(name, place)| (name.as_str(), *place))
             .collect();
-        let found: Vec<Option<Place>> =
-            own.iter().map(|name| by_name.get(name.as_str()).copied()).collect();
+        let found: Vec<Option<Place>> = own.iter().map(|name| by_name.get(name.as_str()).copied()).collect();
         let n = found.iter().flatten().count();
         if n > best.0 {
             best = (n, found);
