@@ -149,7 +149,7 @@ pub fn sum(net: &Pair, training: Training) -> Sum {
     lines.push(Line {
         key: "reserve",
         what: "gaps between tensors, scratch (assumed: 6 %)".into(),
-        formula: "all of the above x 6 %".into(),
+        formula: "bytes x share".into(),
         numbers: format!("{} x 0.06", grouped(tensors)),
         bytes: (u128::from(tensors) * u128::from(RESERVE) / 100) as u64,
     });
@@ -260,8 +260,7 @@ pub fn steps(
     }
     let largest = largest_batch(net, training, vram);
     if largest >= 1 && largest < training.batch {
-        let turns = training.batch.div_ceil(largest);
-        let small = training.batch.div_ceil(turns);
+        let (turns, small) = gathered(training.batch, largest);
         let norm = if net.cuda.batch_norm {
             format!("; batch norm sees {small} images, not {}", training.batch)
         } else {
@@ -297,6 +296,15 @@ pub fn steps(
         steps.extend(together(net, training, vram, at));
     }
     steps
+}
+
+/// How many steps of how many images make one of `wanted`, where `largest` fit: steps that add up exactly, unless they
+/// would be less than half as large.
+fn gathered(wanted: u64, largest: u64) -> (u64, u64) {
+    let least = wanted.div_ceil(largest);
+    let exact = (least..=least.saturating_mul(2)).find(|turns| wanted.is_multiple_of(*turns));
+    let turns = exact.unwrap_or(least);
+    (turns, wanted.div_ceil(turns))
 }
 
 /// The optimizer that remembers less, and what it costs.
@@ -359,8 +367,7 @@ fn together(
         let largest = largest_batch(net, *training, vram);
         if largest > 0 {
             let wanted = training.batch;
-            let turns = wanted.div_ceil(largest);
-            let small = wanted.div_ceil(turns);
+            let (turns, small) = gathered(wanted, largest);
             let total = sum(net, Training { batch: small, ..*training }).total;
             let what = format!(
                 "together: {words} --batch {small} --effective-batch {wanted}, which gathers the gradients of {turns} steps"
@@ -371,7 +378,7 @@ fn together(
     let (_, words, training, net) = ways.last()?;
     let total = sum(net, Training { batch: 1, ..*training }).total;
     let what = format!(
-        "nothing that prep knows makes it fit at this size: so much is needed even with {words} --batch 1"
+        "Nothing that prep knows makes it fit at this size: so much is needed even with {words} --batch 1"
     );
     Some(Step { key: "nothing", what, total, largest: 0, fits: false })
 }

@@ -36,7 +36,15 @@ impl Line {
         if names.len() != numbers.len() || names.len() < 2 {
             return self.numbers.clone();
         }
-        let factors: Vec<String> = numbers.iter().zip(names).map(|(n, name)| format!("{n} {name}")).collect();
+        let factors: Vec<String> = numbers
+            .iter()
+            .zip(names)
+            .map(|(n, name)| match (*n, name) {
+                ("1", "bytes") => "1 byte".to_owned(),
+                (_, "share") => (*n).to_owned(),
+                _ => format!("{n} {name}"),
+            })
+            .collect();
         factors.join(" x ")
     }
 

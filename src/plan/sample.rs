@@ -136,7 +136,8 @@ pub fn sample(listing: &Listing, size: Size, pipe: &Pipe, crew: &Crew<'_>) -> Re
                 Some(Ok(picture)) => sampled.pictures.push(picture),
                 Some(Err(fault)) => {
                     sampled.failed += 1;
-                    sampled.passing |= fault.cause.is_transient();
+                    // A decoder that crashed does so again.
+                    sampled.passing |= fault.cause.is_transient() && fault.cause != Cause::Crash;
                     let path = || listing.entries[chosen[at]].path.clone();
                     sampled.why.get_or_insert_with(|| (path(), fault.to_string()));
                 }

@@ -9,6 +9,9 @@ use crate::plan::host;
 use crate::plan::ledger::{Line, mb, mib};
 use crate::plan::net::{Size, Speed};
 
+/// Characters of the widest column of text.
+const WIDE: usize = 72;
+
 /// All of it.
 pub fn answer(answer: &Answer) -> String {
     let mut text = String::new();
@@ -107,7 +110,7 @@ fn card(answer: &Answer, sum: &Sum) -> String {
         ));
     }
     text.push_str(&format!("  {}\n", gpu::validation(net, answer.training)));
-    text.push_str("  The sum is of one card; channels-last changes speed and not size; torch.compile is outside of it (often less, more while it compiles).\n");
+    text.push_str("  The sum is of one card; channels-last changes speed and not size; torch.compile is outside of it\n  (often less, more while it compiles).\n");
     text
 }
 
@@ -129,23 +132,46 @@ fn remedies(answer: &Answer, sum: &Sum) -> String {
     if steps.is_empty() {
         return String::new();
     }
-    let rows: Vec<Vec<String>> = steps
-        .iter()
-        .zip(1..)
-        .map(|(step, n): (_, usize)| {
-            vec![
-                if matches!(step.key, "together" | "nothing") { String::new() } else { format!("{n}.") },
-                mb(step.total),
-                if step.fits { "fits" } else { "not yet" }.into(),
-                format!("largest batch {}", thousands(step.largest)),
-                step.what.clone(),
-            ]
-        })
-        .collect();
-    format!(
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for (step, n) in steps.iter().filter(|step| step.key != "nothing").zip(1..) {
+        let mut lines = wrapped(&step.what, WIDE).into_iter();
+        rows.push(vec![
+            if step.key == "together" { String::new() } else { format!("{n}.") },
+            mb(step.total),
+            if step.fits { "fits" } else { "not yet" }.into(),
+            format!("largest batch {}", thousands(step.largest)),
+            lines.next().unwrap_or_default(),
+        ]);
+        rows.extend(lines.map(|line| ["", "", "", "", &line].map(str::to_owned).to_vec()));
+    }
+    let mut text = format!(
         "\nWhat to try, in this order (each alone)\n{}",
         columns(&rows, &[true, true, false, false, false])
-    )
+    );
+    if let Some(step) = steps.iter().find(|step| step.key == "nothing") {
+        text.push_str(&format!(
+            "  {}: {}. A smaller network, or a larger card.\n",
+            step.what,
+            mb(step.total)
+        ));
+    }
+    text
+}
+
+/// `text` in lines of at most `most` characters, broken between words.
+fn wrapped(text: &str, most: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.is_empty() => line.push_str(word),
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= most => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
 }
 
 /// The machine's sum.
@@ -236,8 +262,9 @@ fn feeding(answer: &Answer) -> String {
         let need = |rate: f64| (eats / rate).ceil().max(1.0);
         let small = shrunk.map(|rate| format!(", or {:.0} on shrunk ones", need(rate))).unwrap_or_default();
         text.push_str(&format!(
-            "  {} takes about {eats:.0} images/s on one {}: {:.0} workers on these pictures{small}. Fewer, and the card waits.\n",
+            "  {} takes about {} images/s on one {}:\n  {:.0} workers on these pictures{small}. Fewer, and the card waits.\n",
             answer.network.as_ref().map_or("the network", |n| n.name.as_str()),
+            thousands(eats as u64),
             shown(on),
             need(rate)
         ));
