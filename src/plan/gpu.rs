@@ -292,8 +292,11 @@ pub fn steps(
         let what = format!("a lighter optimizer (--optimizer {}): {cost}", optimizer.as_str());
         steps.push(step("optimizer", what, net, Training { optimizer, ..training }));
     }
-    if !steps.iter().any(|step| step.fits) {
-        steps.extend(together(net, training, vram, at));
+    // A smaller step or picture may fit where nothing else does, and be too small to be wanted.
+    let whole = |step: &Step| step.fits && !matches!(step.key, "accumulation" | "size");
+    if !steps.iter().any(whole) {
+        let fits = steps.iter().any(|step| step.fits);
+        steps.extend(together(net, training, vram, at).filter(|step| step.fits || !fits));
     }
     steps
 }
@@ -363,17 +366,21 @@ fn together(
             });
         }
     }
-    for (_, words, training, net) in &ways {
-        let largest = largest_batch(net, *training, vram);
-        if largest > 0 {
-            let wanted = training.batch;
-            let (turns, small) = gathered(wanted, largest);
-            let total = sum(net, Training { batch: small, ..*training }).total;
-            let what = format!(
-                "together: {words} --batch {small} --effective-batch {wanted}, which gathers the gradients of {turns} steps"
-            );
-            return Some(Step { key: "together", what, total, largest, fits: true });
-        }
+    let tried = ways.iter().filter(|(count, ..)| *count > 0);
+    let most = tried.map(|way| (largest_batch(way.3, way.2, vram), way));
+    // The first of those with the largest batch: the fewest words.
+    let best = most.fold(None, |best: Option<(u64, _)>, (n, way)| match best {
+        Some((most, _)) if most >= n => best,
+        _ => Some((n, way)),
+    });
+    if let Some((largest, (_, words, training, net))) = best.filter(|(largest, _)| *largest > 0) {
+        let wanted = training.batch;
+        let (turns, small) = gathered(wanted, largest);
+        let total = sum(net, Training { batch: small, ..*training }).total;
+        let what = format!(
+            "together: {words} --batch {small} --effective-batch {wanted}, which gathers the gradients of {turns} steps"
+        );
+        return Some(Step { key: "together", what, total, largest, fits: true });
     }
     let (_, words, training, net) = ways.last()?;
     let total = sum(net, Training { batch: 1, ..*training }).total;

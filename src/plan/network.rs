@@ -20,7 +20,7 @@ pub const KEPT_FOR_EACH: f64 = 2.3;
 pub const KEPT_DOUBT: u32 = 25;
 
 /// Layers that one command runs at most, all its sizes together, before it answers no further questions.
-const LAYERS: u64 = 3_000_000;
+const LAYERS: u64 = 1_000_000;
 
 /// A network to be measured.
 #[derive(Debug, Clone)]

@@ -201,15 +201,6 @@ fn a_set_is_sampled_once_and_the_sources_are_untouched() {
     // A damaged memory is ignored.
     env.write(format!("cache/prep-plan/{}", remembered[0].0), b"{\"pictures\": [{}]}");
     assert!(plan(&env, &args)["throughput"]["pictures"].as_u64().unwrap() > 0);
-    // Nor do sizes, bytes and times that no picture has end the run.
-    for field in ["\"bytes\":", "\"seconds\":", "\"size\":[", "\"largest\":[["] {
-        let text = std::fs::read_to_string(env.path(format!("cache/prep-plan/{}", remembered[0].0))).unwrap();
-        assert!(text.contains(field), "{field} {text}");
-        let huge =
-            if field.ends_with('[') { format!("{field}4294967295,") } else { format!("{field}1e300,\"x\":") };
-        env.write(format!("cache/prep-plan/{}", remembered[0].0), text.replace(field, &huge).as_bytes());
-        assert_eq!(plan(&env, &args)["set"]["largest"], serde_json::json!([1600, 1200]), "{field}");
-    }
 }
 
 #[test]
@@ -320,11 +311,13 @@ fn a_sample_under_other_options_is_not_the_sample_of_this_command() {
     let env = Env::new();
     photos(&env, 6);
     let strict = plan(&env, &["photos", "--model", "resnet18", "--max-pixels", "1000"]);
-    assert_eq!((&strict["throughput"]["pictures"], &strict["throughput"]["failed"]), (&0.into(), &6.into()));
+    // A slow machine looks at three of them at least.
+    assert_eq!(strict["throughput"]["pictures"], 0);
+    assert!(strict["throughput"]["failed"].as_u64().unwrap() >= 3);
     assert!(strict["throughput"]["first_failure"]["why"].as_str().unwrap().contains("too_large"), "{strict}");
     assert!(!env.path("cache/prep-plan").exists(), "a sample of nothing was remembered");
     let plain = plan(&env, &["photos", "--model", "resnet18"]);
-    assert_eq!(plain["throughput"]["pictures"], 6);
+    assert!(plain["throughput"]["pictures"].as_u64().unwrap() >= 3);
     assert_eq!(env.tree("cache/prep-plan").len(), 1);
     plan(&env, &["photos", "--model", "resnet18", "--memory", "64M"]);
     assert_eq!(env.tree("cache/prep-plan").len(), 2);
@@ -337,12 +330,32 @@ fn a_sample_under_other_options_is_not_the_sample_of_this_command() {
 }
 
 #[test]
+fn a_remembered_sample_with_impossible_numbers_is_ignored() {
+    let env = Env::new();
+    photos(&env, 3);
+    let args = ["photos", "--model", "resnet18", "--ram", "16G"];
+    let got = plan(&env, &args);
+    let place = format!("cache/prep-plan/{}", env.tree("cache/prep-plan")[0].0);
+    for field in ["\"bytes\":", "\"seconds\":", "\"size\":[", "\"largest\":[["] {
+        let text = std::fs::read_to_string(env.path(&place)).unwrap();
+        assert!(text.contains(field), "{field} {text}");
+        let huge = if field.ends_with('[') {
+            format!("{field}4294967295,4294967295],[")
+        } else {
+            format!("{field}18446744073709551615,\"x\":")
+        };
+        env.write(&place, text.replacen(field, &huge, 1).as_bytes());
+        assert_eq!(plan(&env, &args)["set"]["largest"], got["set"]["largest"], "{field}");
+    }
+}
+
+#[test]
 fn what_of_the_sample_cannot_be_used_is_said_and_counts_for_max_bad() {
     let env = Env::new();
     photos(&env, 4);
     env.write("photos/a/cut.jpg", &jpeg(640, 480, 9)[..900]);
     let text = env.ok(&["plan", "photos", "--model", "resnet18"]).stdout;
-    assert!(text.contains("1 of the 5 pictures of the sample cannot be used (a/cut.jpg: "), "{text}");
+    assert!(text.contains("pictures of the sample cannot be used (a/cut.jpg: "), "{text}");
     assert_eq!(env.run(&["plan", "photos", "--max-bad", "0"]).code, Some(1));
     assert_eq!(env.run(&["plan", "photos", "--max-bad", "1"]).code, Some(0));
 }
@@ -376,18 +389,20 @@ fn a_manifest_with_impossible_sizes_is_no_panic() {
 #[test]
 fn the_shrunk_set_weighs_what_shrink_writes() {
     let env = Env::new();
-    // Some are small enough to be copied as they are, some are made smaller.
+    // Small enough to be copied as they are, and to be made smaller: however many of them the sample has time for.
     for i in 0..6_u32 {
-        env.write(format!("photos/a/{i}.jpg"), &jpeg(300 + i, 200, i as _));
-        env.write(format!("photos/b/{i}.jpg"), &jpeg(1300 + i, 900, i as _));
+        env.write(format!("small/a/{i}.jpg"), &jpeg(300, 200, 1));
+        env.write(format!("large/a/{i}.jpg"), &jpeg(1300, 900, 2));
     }
-    let said = plan(&env, &["photos"]);
-    assert_eq!(said["throughput"]["pictures"], 12, "the sample was cut short");
-    let said = line(&said["set"]["lines"], "disk_shrunk")["bytes"].as_u64().unwrap();
-    env.ok(&["shrink", "photos", "-o", "small"]);
-    let written: usize =
-        env.tree("small/images").iter().filter(|(n, _)| n.ends_with(".jpg")).map(|(_, b)| b.len()).sum();
-    assert!(said.abs_diff(written as u64) <= 12, "{said} said, {written} written");
+    for set in ["small", "large"] {
+        let said = plan(&env, &[set]);
+        let said = line(&said["set"]["lines"], "disk_shrunk")["bytes"].as_u64().unwrap();
+        env.ok(&["shrink", set, "-o", "out", "--force"]);
+        let files = env.tree("out/images");
+        let written: usize = files.iter().filter(|(n, _)| n.ends_with(".jpg")).map(|(_, b)| b.len()).sum();
+        assert_eq!(said, written as u64, "{set}: {} files", files.len());
+        std::fs::remove_dir_all(env.path("out")).unwrap();
+    }
 }
 
 #[test]
@@ -422,7 +437,7 @@ fn absurd_options_are_refused_with_a_sentence() {
     }
     let text = env.ok(&["plan", "--model", "resnet18", "--batch", "20", "--effective-batch", "64"]).stdout;
     assert!(text.contains("make one of 80 images (not 64: that is no multiple of 20)"), "{text}");
-    let text = env.ok(&["plan", "--model", "params=1G,acts=900T", "--batch", "16777216"]).stdout;
+    let text = env.ok(&["plan", "--model", "params=1G,acts=900000G", "--batch", "16777216"]).stdout;
     assert!(text.contains("beyond counting"), "{text}");
 }
 

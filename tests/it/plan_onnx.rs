@@ -291,7 +291,7 @@ fn a_long_graph_at_many_sizes_ends_soon_or_says_so() {
         nodes.push(node("Add", &[&from, "x"], &[&to], &[]));
     }
     env.write("long.onnx", &graph(&[], &nodes));
-    let sizes: Vec<String> = (1..=190).map(|n| n.to_string()).collect();
+    let sizes: Vec<String> = (1..=60).map(|n| n.to_string()).collect();
     let list = format!("size={}", sizes.join(","));
     let why = env.refused(&["plan", "--no-sample", "--model", "long.onnx", "--what-if", &list]);
     assert!(why.contains("ask for fewer sizes"), "{why}");
