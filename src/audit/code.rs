@@ -45,9 +45,9 @@ impl Code {
 
     /// Does one of `patterns` (`F`, `D00`, `D004`, in any case) name this code?
     pub fn is_named(&self, patterns: &[String]) -> bool {
-        patterns.iter().any(|p| {
-            self.id.get(..p.len()).is_some_and(|head| !p.is_empty() && head.eq_ignore_ascii_case(p))
-        })
+        patterns
+            .iter()
+            .any(|p| self.id.get(..p.len()).is_some_and(|head| !p.is_empty() && head.eq_ignore_ascii_case(p)))
     }
 }
 
