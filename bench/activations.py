@@ -117,7 +117,7 @@ def main():
     parser.add_argument("--only", nargs="*", default=MODELS)
     parser.add_argument("--sizes", nargs="*", default=["160", "224", "288"], help="SIDE or HEIGHTxWIDTH")
     parser.add_argument("--dtypes", nargs="*", default=["fp32", "bf16"])
-    parser.add_argument("--batches", nargs=2, type=int, default=[2, 3], help="one is special to some attention")
+    parser.add_argument("--batches", nargs=2, type=int, default=[3, 4], help="one and two are special to the attention of swin_t")
     parser.add_argument("--dump", help="show every tensor that this model keeps")
     args = parser.parse_args()
     torch.set_num_threads(2)

@@ -37,8 +37,7 @@ fi
 
 ${CARGO:-cargo} build --quiet --bin prep --example page_data
 target=${CARGO_TARGET_DIR:-target}
-PREP=${PREP:-$target/debug/prep}
-export PREP
+export PREP="${PREP:-$target/debug/prep}"
 rm -rf "$here/data"
 "$target/debug/examples/page_data" "$here/data"
 seen=0

@@ -45,9 +45,9 @@ impl Code {
 
     /// Does one of `patterns` (`F`, `D00`, `D004`, in any case) name this code?
     pub fn is_named(&self, patterns: &[String]) -> bool {
-        patterns.iter().any(|p| {
-            self.id.get(..p.len()).is_some_and(|head| !p.is_empty() && head.eq_ignore_ascii_case(p))
-        })
+        patterns
+            .iter()
+            .any(|p| self.id.get(..p.len()).is_some_and(|head| !p.is_empty() && head.eq_ignore_ascii_case(p)))
     }
 }
 
@@ -215,7 +215,7 @@ pub static CODES: &[Code] = &[
     code("Q001", I, "dark", "95 % of the pixels are darker than 64 of 255.", "Look at them: prep sheet --by finding."),
     code("Q002", I, "bright", "95 % of the pixels are brighter than 240 of 255.", "Look at them: prep sheet --by finding."),
     code("Q003", I, "blurry",
-        "The variance of the Laplacian at about 384 pixels is below 12 although there is contrast: nothing is sharp at training size.",
+        "The variance of the Laplacian at 160 to 319 pixels is below 12 although there is contrast: nothing is sharp at training size.",
         "Look at them; a scene can be smooth by nature."),
     code("Q004", I, "little content", "The histogram of luma has less than 3 bits: nearly one tone.", "Look at them."),
     code("Q005", I, "odd shape", "More than 3 times as wide as high, or the reverse: a centre crop shows little of it.",

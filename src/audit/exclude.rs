@@ -33,7 +33,9 @@ pub fn by_codes(findings: &[Finding], patterns: &[String]) -> Result<Exclusion> 
 
 fn unknown(pattern: &str) -> Error {
     let pattern = names::shown(pattern);
-    Error::Usage(format!("`{pattern}` is no code of a finding and no file; prep audit --explain all lists the codes"))
+    Error::Usage(format!(
+        "`{pattern}` is no code of a finding and no file; prep audit --explain all lists the codes"
+    ))
 }
 
 /// The rows that the lines of a list name: paths as the report saves them.

@@ -79,7 +79,8 @@ fn of_fault(at: usize, fault: &Fault) -> Option<Finding> {
         // Told by the listing, or by the user.
         Missing | Ambiguous | OutsideRoot | Unlisted | Junk | Excluded => return None,
     };
-    let detail = if fault.detail.is_empty() { fault.cause.code().replace('_', " ") } else { fault.detail.clone() };
+    let detail =
+        if fault.detail.is_empty() { fault.cause.code().replace('_', " ") } else { fault.detail.clone() };
     Finding::image(id, at, detail)
 }
 

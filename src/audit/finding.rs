@@ -36,12 +36,31 @@ impl Finding {
 
     /// A finding about several images.
     pub fn set(id: &str, images: Vec<usize>, detail: impl Into<String>) -> Option<Self> {
-        Some(Self { code: Code::find(id)?, images, at: String::new(), line: None, detail: detail.into(), shortcut: None })
+        Some(Self {
+            code: Code::find(id)?,
+            images,
+            at: String::new(),
+            line: None,
+            detail: detail.into(),
+            shortcut: None,
+        })
     }
 
     /// A finding about something else.
-    pub fn place(id: &str, at: impl Into<String>, line: Option<u64>, detail: impl Into<String>) -> Option<Self> {
-        Some(Self { code: Code::find(id)?, images: Vec::new(), at: at.into(), line, detail: detail.into(), shortcut: None })
+    pub fn place(
+        id: &str,
+        at: impl Into<String>,
+        line: Option<u64>,
+        detail: impl Into<String>,
+    ) -> Option<Self> {
+        Some(Self {
+            code: Code::find(id)?,
+            images: Vec::new(),
+            at: at.into(),
+            line,
+            detail: detail.into(),
+            shortcut: None,
+        })
     }
 
     /// Is it about a set of pictures that are alike?

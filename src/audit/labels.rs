@@ -55,7 +55,10 @@ fn of_classes(listing: &Listing) -> Vec<Finding> {
     }
     // Numbers, or nearly as many labels as images: no classes.
     let images = listing.entries.len();
-    if sizes.len() < 2 || sizes.len() * 2 > images || sizes.keys().all(|l| l.parse::<f64>().is_ok() && l.contains('.')) {
+    if sizes.len() < 2
+        || sizes.len() * 2 > images
+        || sizes.keys().all(|l| l.parse::<f64>().is_ok() && l.contains('.'))
+    {
         return Vec::new();
     }
     let mut found: Vec<Finding> = sizes

@@ -48,7 +48,9 @@ pub fn of(facts: &Facts) -> Loaders {
     if let Some(fault) = &facts.fault {
         return match (fault.status(), fault.cause) {
             // Bits that still decode to something: nobody says a word.
-            (Status::Damaged, Cause::EntropyDamage | Cause::ZeroQuantization) => Loaders { pillow: Wrong, torchvision: Wrong, gpu: Wrong },
+            (Status::Damaged, Cause::EntropyDamage | Cause::ZeroQuantization) => {
+                Loaders { pillow: Wrong, torchvision: Wrong, gpu: Wrong }
+            }
             (Status::Damaged, Cause::Truncated) if header.format == Format::Jpeg => {
                 Loaders { pillow: Raises, torchvision: Raises, gpu: Wrong }
             }

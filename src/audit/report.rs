@@ -393,7 +393,7 @@ fn foot(source: &Source<'_>, images: usize, thumbs: usize) -> Foot {
         splits: parts(source.listing),
         definitions: vec![
             definition("brightness, contrast", "mean and standard deviation of BT.601 luma, 0 to 255"),
-            definition("sharpness", "variance of the four-neighbour Laplacian of luma, at a short edge of 384 to 767 pixels"),
+            definition("sharpness", "variance of the four-neighbour Laplacian of luma, at a short edge of 160 to 319 pixels"),
             definition("entropy", "of the histogram of luma, in bits"),
             definition("border", "share of the picture that is a border of one tone"),
             definition("near-duplicate", "signs of low DCT frequencies in eight orientations and windows, confirmed by the correlation of thumbnails laid over each other"),

@@ -33,27 +33,51 @@ enum Value {
 }
 
 static PROPERTIES: [Property; 8] = [
-    Property { id: "X001", name: "width and height", of: |_, f| f.size().map(|(w, h)| Value::Name(format!("{w}x{h}"))) },
-    Property { id: "X002", name: "aspect ratio", of: |_, f| {
-        f.size().map(|(w, h)| Value::Number(f64::from(w) / f64::from(h.max(1))))
-    } },
-    Property { id: "X003", name: "mean brightness", of: |_, f| {
-        f.seen.as_ref().map(|s| Value::Number(f64::from(s.quality.brightness)))
-    } },
-    Property { id: "X004", name: "bytes a pixel", of: |_, f| {
-        f.size().map(|(w, h)| Value::Number(f.bytes as f64 / (f64::from(w) * f64::from(h)).max(1.0)))
-    } },
-    Property { id: "X005", name: "border", of: |_, f| {
-        f.seen.as_ref().map(|s| Value::Number((f64::from(s.quality.border) * 50.0).round()))
-    } },
-    Property { id: "X006", name: "camera", of: |_, f| f.header.as_ref().map(|h| Value::Name(h.camera.clone())) },
-    Property { id: "X007", name: "format and mode", of: |_, f| {
-        let gray = if f.is_gray() { " gray" } else { "" };
-        f.header.as_ref().map(|h| Value::Name(format!("{} {}{gray}", h.format.name(), h.src_mode())))
-    } },
-    Property { id: "X008", name: "sharpness", of: |_, f| {
-        f.seen.as_ref().map(|s| Value::Number(f64::from(s.quality.sharpness)))
-    } },
+    Property {
+        id: "X001",
+        name: "width and height",
+        of: |_, f| f.size().map(|(w, h)| Value::Name(format!("{w}x{h}"))),
+    },
+    Property {
+        id: "X002",
+        name: "aspect ratio",
+        of: |_, f| f.size().map(|(w, h)| Value::Number(f64::from(w) / f64::from(h.max(1)))),
+    },
+    Property {
+        id: "X003",
+        name: "mean brightness",
+        of: |_, f| f.seen.as_ref().map(|s| Value::Number(f64::from(s.quality.brightness))),
+    },
+    Property {
+        id: "X004",
+        name: "bytes a pixel",
+        of: |_, f| {
+            f.size().map(|(w, h)| Value::Number(f.bytes as f64 / (f64::from(w) * f64::from(h)).max(1.0)))
+        },
+    },
+    Property {
+        id: "X005",
+        name: "border",
+        of: |_, f| f.seen.as_ref().map(|s| Value::Number((f64::from(s.quality.border) * 50.0).round())),
+    },
+    Property {
+        id: "X006",
+        name: "camera",
+        of: |_, f| f.header.as_ref().map(|h| Value::Name(h.camera.clone())),
+    },
+    Property {
+        id: "X007",
+        name: "format and mode",
+        of: |_, f| {
+            let gray = if f.is_gray() { " gray" } else { "" };
+            f.header.as_ref().map(|h| Value::Name(format!("{} {}{gray}", h.format.name(), h.src_mode())))
+        },
+    },
+    Property {
+        id: "X008",
+        name: "sharpness",
+        of: |_, f| f.seen.as_ref().map(|s| Value::Number(f64::from(s.quality.sharpness))),
+    },
 ];
 
 /// What one property tells.
@@ -66,7 +90,9 @@ struct Told {
 /// count.
 pub fn findings(entries: &[Entry], facts: &[Facts]) -> Vec<Finding> {
     let rows: Vec<usize> = (0..entries.len())
-        .filter(|i| facts[*i].fault.is_none() && !entries[*i].label.is_empty() && !entries[*i].label.contains('|'))
+        .filter(|i| {
+            facts[*i].fault.is_none() && !entries[*i].label.is_empty() && !entries[*i].label.contains('|')
+        })
         .collect();
     let mut classes: Vec<&str> = rows.iter().map(|i| entries[*i].label.as_str()).collect();
     classes.sort_unstable();
@@ -76,12 +102,15 @@ pub fn findings(entries: &[Entry], facts: &[Facts]) -> Vec<Finding> {
     }
     let labels: Vec<usize> =
         rows.iter().map(|i| classes.partition_point(|c| *c < entries[*i].label.as_str())).collect();
-    let halves: Vec<usize> =
-        rows.iter().map(|i| usize::from(blake3::hash(entries[*i].path.as_bytes()).as_bytes()[0] & 1)).collect();
+    let halves: Vec<usize> = rows
+        .iter()
+        .map(|i| usize::from(blake3::hash(entries[*i].path.as_bytes()).as_bytes()[0] & 1))
+        .collect();
     let mut told: Vec<Told> = PROPERTIES
         .iter()
         .filter_map(|property| {
-            let values: Option<Vec<Value>> = rows.iter().map(|i| (property.of)(&entries[*i], &facts[*i])).collect();
+            let values: Option<Vec<Value>> =
+                rows.iter().map(|i| (property.of)(&entries[*i], &facts[*i])).collect();
             let bins = bins(values?);
             judge(property, &bins, &labels, &halves, &classes)
         })
@@ -132,7 +161,8 @@ fn judge(
     let (mut hits, mut alarms) = (vec![0_usize; classes.len()], vec![0_usize; classes.len()]);
     for ((bin, label), half) in bins.iter().zip(labels).zip(halves) {
         let (seen, total) = (counts[1 - half].get(bin), &totals[1 - half]);
-        let best = |of: &[usize]| of.iter().enumerate().max_by_key(|(i, c)| (**c, usize::MAX - i)).map(|(i, _)| i);
+        let best =
+            |of: &[usize]| of.iter().enumerate().max_by_key(|(i, c)| (**c, usize::MAX - i)).map(|(i, _)| i);
         right += usize::from(best(seen.unwrap_or(total)) == Some(*label));
         let Some(seen) = seen else { continue };
         let all: usize = total.iter().sum();
@@ -148,7 +178,9 @@ fn judge(
         }
     }
     let accuracy = right as f64 / n;
-    let informed = |c: usize| hits[c] as f64 / sizes[c].max(1) as f64 - alarms[c] as f64 / (n - sizes[c] as f64).max(1.0);
+    let informed = |c: usize| {
+        hits[c] as f64 / sizes[c].max(1) as f64 - alarms[c] as f64 / (n - sizes[c] as f64).max(1.0)
+    };
     let best = (0..classes.len())
         .filter(|c| sizes[*c] >= ENOUGH_OF_CLASS)
         .max_by(|a, b| informed(*a).total_cmp(&informed(*b)).then(b.cmp(a)));
@@ -159,12 +191,19 @@ fn judge(
     }
     let mut detail = format!(
         "from the {} alone {:.1} % of the labels are guessed right, {:.1} % by always saying the largest class ({:+.1} points)",
-        property.name, 100.0 * accuracy, 100.0 * largest, 100.0 * gain
+        property.name,
+        100.0 * accuracy,
+        100.0 * largest,
+        100.0 * gain
     );
     if let Some(class) = best.filter(|_| about >= INFORMED) {
         detail += &format!(
             "; {} is told from the rest: {} of {} found, {} false alarms in {}",
-            crate::names::shown(classes[class]), hits[class], sizes[class], alarms[class], labels.len() - sizes[class]
+            crate::names::shown(classes[class]),
+            hits[class],
+            sizes[class],
+            alarms[class],
+            labels.len() - sizes[class]
         );
     }
     let shortcut = Some(Guessed { accuracy, majority: largest });

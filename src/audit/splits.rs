@@ -12,7 +12,8 @@ const ENOUGH: usize = 50;
 
 /// Groups in two parts, classes missing in a part, and shares that are off. `usable` tells which rows count.
 pub fn findings(listing: &Listing, usable: &[bool]) -> Vec<Finding> {
-    let rows = || listing.entries.iter().zip(usable).enumerate().filter(|(_, (e, u))| **u && !e.split.is_empty());
+    let rows =
+        || listing.entries.iter().zip(usable).enumerate().filter(|(_, (e, u))| **u && !e.split.is_empty());
     let parts: BTreeSet<&str> = rows().map(|(_, (e, _))| e.split.as_str()).collect();
     if parts.len() < 2 {
         return Vec::new();

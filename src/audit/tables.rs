@@ -16,10 +16,44 @@ use crate::table::csv_out;
 
 /// The columns of the table of facts, one row an image, as `docs/audit.md` explains them.
 const FACTS: [&str; 38] = [
-    "path", "label", "split", "group", "status", "fault", "notes", "format", "width", "height", "orientation",
-    "mode", "bits", "icc", "frames", "camera", "bytes", "hash", "pixel_hash", "r", "g", "b", "std_r", "std_g",
-    "std_b", "brightness", "contrast", "dark", "bright", "entropy", "sharpness", "colour", "border", "fill",
-    "pillow", "torchvision", "gpu", "findings",
+    "path",
+    "label",
+    "split",
+    "group",
+    "status",
+    "fault",
+    "notes",
+    "format",
+    "width",
+    "height",
+    "orientation",
+    "mode",
+    "bits",
+    "icc",
+    "frames",
+    "camera",
+    "bytes",
+    "hash",
+    "pixel_hash",
+    "r",
+    "g",
+    "b",
+    "std_r",
+    "std_g",
+    "std_b",
+    "brightness",
+    "contrast",
+    "dark",
+    "bright",
+    "entropy",
+    "sharpness",
+    "colour",
+    "border",
+    "fill",
+    "pillow",
+    "torchvision",
+    "gpu",
+    "findings",
 ];
 
 /// Writes one row an image: `path` as manifests spell it; `width`, `height` upright; `r`, `g`, `b` the means of the
@@ -123,14 +157,20 @@ pub fn write_findings(path: &Path, listing: &Listing, findings: &[Finding]) -> R
     write("writing the findings", path, &columns, rows)
 }
 
-fn write(doing: &'static str, path: &Path, columns: &[&str], rows: impl Iterator<Item = Vec<String>>) -> Result<()> {
+fn write(
+    doing: &'static str,
+    path: &Path,
+    columns: &[&str],
+    rows: impl Iterator<Item = Vec<String>>,
+) -> Result<()> {
     let mut csv = csv_out(Atomic::create(doing, path)?);
     let told = |e: csv::Error| Error::write(doing, path, std::io::Error::other(e));
     csv.write_record(columns).map_err(told)?;
     for row in rows {
         csv.write_record(&row).map_err(told)?;
     }
-    let mut file = csv.into_inner().map_err(|e| Error::write(doing, path, std::io::Error::other(e.to_string())))?;
+    let mut file =
+        csv.into_inner().map_err(|e| Error::write(doing, path, std::io::Error::other(e.to_string())))?;
     file.flush().map_err(|e| Error::write(doing, path, e))?;
     file.commit(false)
 }

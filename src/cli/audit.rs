@@ -132,7 +132,14 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal, flight: Option<&Fl
     let page = page(args, &input)?;
     if let Some(path) = &page {
         let (facts, thumbs) = (&survey.facts, args.thumbs);
-        let report = html::Report { input: &input, listing: &listing, home: &home, facts, findings: &findings, thumbs };
+        let report = html::Report {
+            input: &input,
+            listing: &listing,
+            home: &home,
+            facts,
+            findings: &findings,
+            thumbs,
+        };
         html::write(path, &report, &pipe, &crew)?;
     }
     if global.json {
@@ -156,8 +163,10 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal, flight: Option<&Fl
     }
     let bad = survey.facts.iter().filter(|f| is_bad(f.status())).count();
     let counts = |f: &&Finding| !audit::is_settled(f, &excluded);
-    let failing =
-        args.fail_on.least().is_some_and(|least| findings.iter().filter(counts).any(|f| f.code.severity >= least));
+    let failing = args
+        .fail_on
+        .least()
+        .is_some_and(|least| findings.iter().filter(counts).any(|f| f.code.severity >= least));
     Ok(u8::from(failing || input.max_bad.exceeded(bad, survey.facts.len())))
 }
 
@@ -191,7 +200,10 @@ fn alike(
         terminal.say(&format!("of {n} pictures near-duplicates are looked for without {without}"));
     }
     if found.crowded > 0 {
-        terminal.say(&format!("{} look like so many others that not all pairs are told", plural(found.crowded, "picture")));
+        terminal.say(&format!(
+            "{} look like so many others that not all pairs are told",
+            plural(found.crowded, "picture")
+        ));
     }
     Ok(found.pairs)
 }
@@ -322,10 +334,14 @@ fn next(input: &Input, findings: &[Finding], has_page: bool) -> String {
     let word = super::terminal::shell_word(&input.input);
     match findings.iter().map(|f| f.code.severity).max() {
         Some(Severity::Error | Severity::Warning) if !has_page => {
-            format!("Next: prep audit {word} --html to look at them, prep audit --explain CODE for what a code means")
+            format!(
+                "Next: prep audit {word} --html to look at them, prep audit --explain CODE for what a code means"
+            )
         }
         Some(Severity::Error | Severity::Warning) => {
-            format!("Next: prep audit {word} --exclude D001 (codes, or a list saved from the report), then prep shrink {word}")
+            format!(
+                "Next: prep audit {word} --exclude D001 (codes, or a list saved from the report), then prep shrink {word}"
+            )
         }
         _ => format!("Next: prep shrink {word} --short-edge 512"),
     }
@@ -357,7 +373,13 @@ fn summary(input: &Input, listing: &Listing, facts: &[Facts], findings: &[Findin
         rows.push(vec![code.severity.as_str().into(), code.id.into(), code.title.into(), count, example]);
         if all {
             for finding in &group.findings {
-                rows.push(vec![String::new(), String::new(), String::new(), String::new(), place(listing, finding)]);
+                rows.push(vec![
+                    String::new(),
+                    String::new(),
+                    String::new(),
+                    String::new(),
+                    place(listing, finding),
+                ]);
             }
         }
     }

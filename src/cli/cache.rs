@@ -27,12 +27,17 @@ pub struct Args {
 /// # Errors
 /// A cache that cannot be read or removed.
 pub fn run(args: &Args, global: &Global, terminal: &Terminal) -> Result<u8> {
-    let home = run::cache_home(global)
-        .ok_or_else(|| Error::Usage("there is no home folder for a cache; --cache-dir names a place".into()))?;
+    let home = run::cache_home(global).ok_or_else(|| {
+        Error::Usage("there is no home folder for a cache; --cache-dir names a place".into())
+    })?;
     if args.clear && global.dry_run {
         let caches = facts::info(&home)?;
         let size = bytes(caches.iter().map(|c| c.bytes).sum());
-        terminal.say(&format!("Would remove {} ({size}) from {}", plural(caches.len(), "cache"), shown(&home)));
+        terminal.say(&format!(
+            "Would remove {} ({size}) from {}",
+            plural(caches.len(), "cache"),
+            shown(&home)
+        ));
         return Ok(0);
     }
     if args.clear {
@@ -53,7 +58,9 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal) -> Result<u8> {
     let mut text = format!("{}: {}, {}\n", shown(&home), plural(caches.len(), "data set"), bytes(total));
     let rows: Vec<Vec<String>> = caches
         .iter()
-        .map(|c| vec![thousands(c.images as u64), "images".into(), bytes(c.bytes), shown(&c.root).to_string()])
+        .map(|c| {
+            vec![thousands(c.images as u64), "images".into(), bytes(c.bytes), shown(&c.root).to_string()]
+        })
         .collect();
     text.push_str(&columns(&rows, &[true, false, true, false]));
     terminal.result(&text).map(|()| 0)

@@ -76,7 +76,8 @@ pub struct Args {
     /// Order of the samples: by lot from --seed, so that reading in order gives mixed batches; or that of the input
     #[arg(long, value_enum, default_value = "shuffled", value_name = "HOW")]
     order: OrderName,
-    /// Continue a run that was stopped, or complete a cache: shards whose sources and bytes are the same stay
+    /// Complete a finished cache, or insist on continuing a run that was stopped: shards whose sources and bytes are
+    /// the same stay
     #[arg(long)]
     resume: bool,
     /// Replace what is there
@@ -147,7 +148,8 @@ impl Args {
             FitName::Stretch => Fit::Stretch,
         };
         if self.size.is_some() && self.short_edge.is_some() && fit != Fit::Crop {
-            let why = "--short-edge with --size cuts from the shrunken picture: it goes with --fit crop alone";
+            let why =
+                "--short-edge with --size cuts from the shrunken picture: it goes with --fit crop alone";
             return Err(Error::Usage(why.into()));
         }
         Ok(Options {
@@ -168,6 +170,7 @@ impl Args {
             seed,
             resume: self.resume,
             force: self.force,
+            waiting: 0,
         })
     }
 
@@ -199,9 +202,10 @@ fn known(listing: &Listing, home: &Home, folder: &Path) -> Result<Known> {
             known.stats = Value::Null;
         }
         let split = sidecar.options.get("split");
-        let groups = split.and_then(|split| split.get("group_by")).and_then(Value::as_array).map(|names| {
-            names.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(",")
-        });
+        let groups = split
+            .and_then(|split| split.get("group_by"))
+            .and_then(Value::as_array)
+            .map(|names| names.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(","));
         known.split = (sidecar.seed.filter(|_| sidecar.scheme.is_some()), groups.filter(|g| !g.is_empty()));
     }
     if listing.kind == Kind::Manifest {
@@ -244,6 +248,7 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal, flight: Option<&Fl
     let known = known(&listing, &home, &folder)?;
     let mut global = global.clone();
     let total = global.memory.unwrap_or_else(crate::engine::budget::Budget::default_total);
+    options.waiting = (total / 8).max(32 << 20);
     let held = options.held();
     if total < held + (32 << 20) {
         return Err(Error::Usage(format!(
@@ -299,13 +304,16 @@ fn report_text(report: &Report, options: &Options, seconds: f64) -> String {
             thousands(anew as u64)
         ));
     }
-    let mut faults: Vec<_> = report.left_out.iter().filter(|(code, _)| **code != Cause::Junk.code()).collect();
+    let mut faults: Vec<_> =
+        report.left_out.iter().filter(|(code, _)| **code != Cause::Junk.code()).collect();
     let out: usize = faults.iter().map(|(_, (n, _))| n).sum();
     if out > 0 {
         faults.sort_by_key(|(code, (n, _))| (std::cmp::Reverse(*n), **code));
         let rows: Vec<Vec<String>> = faults
             .into_iter()
-            .map(|(code, (n, first))| vec![thousands(*n as u64), (*code).to_owned(), shown(first).to_string()])
+            .map(|(code, (n, first))| {
+                vec![thousands(*n as u64), (*code).to_owned(), shown(first).to_string()]
+            })
             .collect();
         let list = near(&report.folder.join(crate::shards::LEFT_OUT));
         text.push_str(&format!("{} left out (all in {}):\n", plural(out, "row"), shown(&list)));

@@ -1,23 +1,24 @@
-//! `prep sheet`: options, what is known of the images, and what was drawn.
+//! `prep sheet`: options, what lies on the sheets, and where they go.
+
+mod learn;
+mod tell;
 
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use serde_json::json;
 
+use self::learn::{Learnt, by_finding, learn, mark_doubts, marks, sets};
+use self::tell::{head, tell};
 use super::args::{Global, Input, side};
 use super::run;
-use super::terminal::{Terminal, columns, near, plural, shell_word, thousands};
+use super::terminal::{Terminal, near, plural};
 use super::watch::watcher;
-use crate::audit::{self, Severity};
 use crate::decode::Contract;
 use crate::encode::Encoding;
 use crate::engine::cancel::Cancel;
-use crate::engine::crew::Crew;
 use crate::engine::flight::Flight;
-use crate::engine::pipe::{Damage, Pipe};
+use crate::engine::pipe::Damage;
 use crate::error::{Error, Result};
-use crate::fault::Oddity;
 use crate::names::shown;
 use crate::out::{Claim, place};
 use crate::sheet::caption::Caption;
@@ -27,18 +28,8 @@ use crate::sheet::group::{self, By, Group};
 use crate::sheet::page::{self, Grid, Layout, Page};
 use crate::sheet::pairs;
 use crate::sheet::pick::{self, Known, Pick};
-use crate::sheet::{self, Drawn, Job, Mark, Marks, Worst, web};
-use crate::source::{Kind, Listing, Stamp};
-use crate::survey::{self, Survey};
-
-/// The JSON document's version.
-const SCHEMA: u32 = 1;
-/// Images up to which the cache is asked whether it knows all.
-const ASKED: usize = 50_000;
-/// Images up to which copies are looked for to frame them, unless all findings are asked for.
-const COMPARED: usize = 5_000;
-/// Sheets that are listed by name.
-const LISTED: usize = 12;
+use crate::sheet::{self, Job, Worst, web};
+use crate::source::{Kind, Listing};
 
 /// Contact sheets: some pictures of each class on one canvas, on which wrong labels are seen at a glance.
 ///
@@ -156,14 +147,6 @@ fn cell_side(text: &str) -> std::result::Result<u32, String> {
     side(text).ok().filter(|n| (32..=2048).contains(n)).ok_or_else(|| "a number of pixels from 32 to 2048".into())
 }
 
-/// What was learnt of all images before anything is drawn.
-struct Learnt {
-    survey: Survey,
-    findings: Vec<audit::Finding>,
-    /// Were findings looked for?
-    judged: bool,
-}
-
 /// Runs the command and gives its exit code.
 ///
 /// # Errors
@@ -229,7 +212,7 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal, flight: Option<&Fl
 fn fields(args: &Args) -> Vec<String> {
     let usual: &[&str] = match (&args.pairs, args.by.as_str()) {
         _ if !args.caption.is_empty() => return args.caption.clone(),
-        (Some(_), _) => &["name", "label", "split", "size"],
+        (Some(_), _) => &["name", "label", "split"],
         (None, "class") => &["name", "size"],
         (None, _) => &["name", "label", "size"],
     };
@@ -287,48 +270,6 @@ fn is_workspace(listing: &Listing) -> bool {
     listing.kind == Kind::Manifest && listing.root.join(Claim::CORNER).is_dir()
 }
 
-/// Looks at all images where the options need that, or where an earlier audit has done so.
-fn learn(
-    args: &Args,
-    global: &Global,
-    listing: &Listing,
-    (pipe, crew): (&Pipe, &Crew<'_>),
-    terminal: &Terminal,
-) -> Result<Option<Learnt>> {
-    let finds = args.by == "finding" || args.pairs.is_some();
-    let asked = finds || args.findings == FindingsName::All;
-    let needed = asked || pick_of(args).needs_facts();
-    let mut cache = run::cache(global, listing);
-    if !needed {
-        let auto = args.findings == FindingsName::Auto && listing.entries.len() <= ASKED;
-        let known = |cache: &crate::facts::Cache| {
-            listing.entries.iter().all(|e| e.fault.is_some() || cache.get(&e.path, &Stamp::of(&e.file)).is_some())
-        };
-        if !auto || !cache.as_ref().is_some_and(known) {
-            return Ok(None);
-        }
-    }
-    let all: Vec<usize> = (0..listing.entries.len()).collect();
-    let mut watch = watcher(global);
-    let survey = survey::run(listing, &all, pipe, crew, cache.as_mut(), watch.as_mut())?;
-    run::tell_cache(cache.as_ref(), survey.decoded, terminal);
-    let compares = match args.pairs {
-        Some(pairs) => pairs == PairsName::Duplicates,
-        None => asked || (args.findings != FindingsName::None && all.len() <= COMPARED),
-    };
-    let mut alike = Vec::new();
-    if compares {
-        let options = crate::near::Options { threads: pipe.threads, ..crate::near::Options::default() };
-        alike = crate::near::search(&survey.prints, &options, crew.cancel, &mut |_, _| ())?.pairs;
-    }
-    let judged = finds || args.findings != FindingsName::None;
-    let findings = match judged {
-        false => Vec::new(),
-        true => audit::judge(listing, &survey.facts, &alike, Vec::new(), &audit::Choice::default()),
-    };
-    Ok(Some(Learnt { survey, findings, judged }))
-}
-
 fn pick_of(args: &Args) -> Pick {
     match args.pick {
         PickName::Random => Pick::Random,
@@ -361,18 +302,18 @@ fn pages(
     let per_group = args.per_class;
     let grid = Grid { layout, per_group, columns: args.cols, cell: args.cell, lines: caption.lines() };
     if let (Some(which), Some(learnt)) = (args.pairs, learnt) {
-        let (blocks, name, title) = match which {
+        let (found, name, title) = match which {
             PairsName::Duplicates => {
                 let sets = sets(&learnt.findings);
                 (pairs::of_sets(listing, &sets, args.most), "duplicates", "Copies and near-duplicates")
             }
             PairsName::ValTrain => {
                 let threads = super::args::workers(global.threads)?;
-                let blocks = pairs::val_train(listing, &learnt.survey.prints, args.most, threads, cancel)?;
-                (blocks, "val-train", "Validation beside the nearest training images")
+                let found = pairs::val_train(listing, &learnt.survey.prints, args.most, threads, cancel)?;
+                (found, "val-train", "Validation beside the nearest training images")
             }
         };
-        return page::of_pairs(&blocks, &grid, name, (title, stamp));
+        return page::of_pairs(&found, &grid, name, (title, stamp));
     }
     let groups = match (args.by.as_str(), learnt) {
         ("finding", Some(learnt)) => by_finding(listing, &learnt.findings),
@@ -397,150 +338,3 @@ fn title(args: &Args) -> String {
     real.file_stem().filter(|_| real.is_file()).or(real.file_name()).unwrap_or_default().to_string_lossy().into_owned()
 }
 
-fn by_finding(listing: &Listing, findings: &[audit::Finding]) -> Vec<Group> {
-    let mut groups = Vec::new();
-    for found in audit::groups(findings) {
-        let mut rows: Vec<usize> = found.findings.iter().flat_map(|f| f.images.iter().copied()).collect();
-        rows.retain(|row| group::is_shown(&listing.entries[*row]));
-        rows.sort_unstable();
-        rows.dedup();
-        if !rows.is_empty() {
-            let name = format!("{} {}", found.code.id, found.code.title);
-            groups.push(Group { name, note: found.code.severity.as_str().into(), rows });
-        }
-    }
-    groups
-}
-
-/// The sets of pictures that are alike.
-fn sets(findings: &[audit::Finding]) -> Vec<pairs::Set> {
-    let alike = |f: &&audit::Finding| matches!(f.code.id, "D001" | "D002" | "D003" | "D008");
-    let set = |f: &audit::Finding| {
-        let detail = if f.images.len() == 2 { format!(": {}", f.detail) } else { String::new() };
-        pairs::Set { images: f.images.clone(), what: format!("{} {}{detail}", f.code.id, f.code.title) }
-    };
-    findings.iter().filter(alike).map(set).collect()
-}
-
-/// What was found about each image. On pictures only what matters; on the page all of it.
-fn marks(args: &Args, learnt: &Learnt) -> Marks {
-    let mut marks = Marks::new();
-    for finding in &learnt.findings {
-        let red = finding.code.severity >= Severity::Warning;
-        if args.findings == FindingsName::None || (!red && args.format != FormatName::Html) {
-            continue;
-        }
-        for image in &finding.images {
-            let known: &mut Vec<Mark> = marks.entry(*image).or_default();
-            if !known.iter().any(|mark| mark.code == finding.code.id) {
-                let text = format!("{}: {}", finding.code.title, finding.detail);
-                known.push(Mark { code: finding.code.id.into(), text, red });
-            }
-        }
-    }
-    marks
-}
-
-/// Images that somebody marked as doubtful.
-fn mark_doubts(listing: &Listing, marks: &mut Marks) {
-    for (at, entry) in listing.entries.iter().enumerate() {
-        for note in entry.notes.iter().filter(|note| note.kind == Oddity::Doubtful) {
-            let mark = Mark { code: note.kind.code().into(), text: note.detail.clone(), red: true };
-            marks.entry(at).or_default().push(mark);
-        }
-    }
-}
-
-/// What the page says about itself.
-fn head(args: &Args, listing: &Listing, page: &Path, stamp: &str) -> web::Head {
-    let folder = page.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let input = shell_word(&args.input.input);
-    let kind = args.by.as_str();
-    let summary = match args.pairs {
-        Some(_) => format!("pairs · {stamp}"),
-        None => format!("{} of each {kind} · {stamp}", args.per_class),
-    };
-    // The data set's place alone: other sheets of the same data share the marks.
-    let root = listing.root.canonicalize().unwrap_or_else(|_| listing.root.clone());
-    web::Head {
-        title: title(args),
-        summary,
-        command: format!("prep {}", std::env::args().skip(1).map(|w| shell_word(Path::new(&w))).collect::<Vec<_>>().join(" ")),
-        key: blake3::hash(root.as_os_str().as_encoded_bytes()).to_hex()[..16].to_owned(),
-        root: Some(crate::names::encode(&place::relative(folder, &listing.root))),
-        uses: vec![format!("prep apply fixes.csv {input} -n"), format!("prep apply fixes.csv {input}")],
-    }
-}
-
-/// A name whose middle is left out where it is long.
-fn elided(name: &str) -> String {
-    let letters: Vec<char> = name.chars().collect();
-    match letters.len() {
-        0..=48 => name.to_owned(),
-        n => letters[..23].iter().chain(&['…']).chain(&letters[n - 24..]).collect(),
-    }
-}
-
-/// Says what was drawn and what to do next.
-fn tell(
-    args: &Args,
-    global: &Global,
-    job: &Job<'_>,
-    index: &[Drawn],
-    target: &Target,
-    data: &str,
-    terminal: &Terminal,
-) -> Result<()> {
-    let place = near(target.path());
-    let bad = index.iter().filter(|drawn| drawn.fault.is_some()).count();
-    let ending = match target {
-        Target::Folder(_, Some(encoding)) => format!(".{}", encoding.extension()),
-        _ => String::new(),
-    };
-    if global.json {
-        let sheets: Vec<_> = job
-            .pages
-            .iter()
-            .enumerate()
-            .map(|(at, page)| {
-                let images = index.iter().filter(|drawn| drawn.page == at).count();
-                json!({"file": format!("{}{ending}", page.name), "title": page.title, "images": images})
-            })
-            .collect();
-        let document = json!({
-            "schema": SCHEMA, "command": "sheet", "input": shown(&args.input.input).to_string(),
-            "seed": global.seed, "data": data, "out": shown(target.path()).to_string(),
-            "images": index.len(), "not_readable": bad, "sheets": sheets,
-        });
-        return terminal.result(&format!("{document:#}\n"));
-    }
-    let mut text = format!(
-        "{}: {}, {}",
-        shown(&place),
-        plural(job.pages.len(), "sheet"),
-        plural(index.len(), "image")
-    );
-    if bad > 0 {
-        text.push_str(&format!(", {} not whole", thousands(bad as u64)));
-    }
-    text.push('\n');
-    if !ending.is_empty() {
-        let rows: Vec<Vec<String>> = job
-            .pages
-            .iter()
-            .take(LISTED)
-            .map(|page| vec![elided(&format!("{}{ending}", shown(&page.name))), shown(&page.about).to_string()])
-            .collect();
-        text.push_str(&columns(&rows, &[false, false]));
-        if job.pages.len() > LISTED {
-            text.push_str(&format!("  … {} more\n", thousands((job.pages.len() - LISTED) as u64)));
-        }
-    }
-    terminal.result(&text)?;
-    let input = shell_word(&args.input.input);
-    terminal.say(&match args.format {
-        FormatName::Html => format!("Open it in a browser, mark, save fixes.csv; then: prep apply fixes.csv {input} -n"),
-        _ => format!("Something wrong? prep sheet {input} --format html is the page to mark it on"),
-    });
-    Ok(())
-}

@@ -32,7 +32,8 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal) -> Result<u8> {
     let place = shown(&near(&manifest)).to_string();
     if args.list {
         let lines: Vec<String> = history::changes(&manifest).iter().rev().map(line).collect();
-        let text = if lines.is_empty() { format!("No change of {place} is known.\n") } else { lines.concat() };
+        let text =
+            if lines.is_empty() { format!("No change of {place} is known.\n") } else { lines.concat() };
         return terminal.result(&text).map(|()| 0);
     }
     if global.dry_run {

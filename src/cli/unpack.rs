@@ -41,7 +41,11 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal) -> Result<u8> {
     let cache = Cache::open(&args.dir)?;
     if global.dry_run {
         let samples = cache.splits.iter().map(|split| split.rows).sum();
-        terminal.result(&format!("would write {} to {}\n", plural(samples, "file"), shown(&near(&args.out))))?;
+        terminal.result(&format!(
+            "would write {} to {}\n",
+            plural(samples, "file"),
+            shown(&near(&args.out))
+        ))?;
         return Ok(0);
     }
     let cancel = Cancel::on_signals();

@@ -96,9 +96,7 @@ fn text(report: &Report, depth: Depth, args: &Args, all: bool) -> String {
     }
     let mut out = format!("{head}\n{} found:\n", plural(report.troubles.len(), "trouble"));
     out.push_str(&troubles_text(&report.troubles, all));
-    if report.troubles.iter().all(|t| matches!(t.code, "hash" | "missing" | "table") && !t.file.contains("shard"))
-        && report.kind == "cache"
-    {
+    if report.kind == "cache" && report.troubles.iter().all(|t| is_table(&t.file)) {
         out.push_str("Next: prep verify --repair-index makes tables and index anew from the shards\n");
     } else if report.kind == "cache" {
         out.push_str("Next: the `prep pack` that made it with --resume makes the damaged shards anew\n");
@@ -106,6 +104,15 @@ fn text(report: &Report, depth: Depth, args: &Args, all: bool) -> String {
         out.push_str("Next: the `prep shrink` that made it makes anew what is missing or was changed\n");
     }
     out
+}
+
+/// Is the file one that can be made anew from the shards?
+fn is_table(file: &str) -> bool {
+    let name = file.rsplit('/').next().unwrap_or_default();
+    let kept = name.starts_with("images-") || name.starts_with("records-") || !file.contains('/');
+    name.is_empty()
+        || file == crate::shards::READER
+        || (!kept && [".npy", ".csv", ".json", ".idx"].iter().any(|end| name.ends_with(end)))
 }
 
 fn troubles_text(troubles: &[Trouble], all: bool) -> String {

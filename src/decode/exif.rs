@@ -36,7 +36,11 @@ pub(super) fn read(block: &[u8], header: &mut Header, notes: &mut Vec<Note>) {
 
 /// Maker and model as one name; many models begin with the maker's name already.
 fn camera([maker, model]: &[String; 2]) -> String {
-    if model.starts_with(maker.as_str()) { model.clone() } else { format!("{maker} {model}").trim().to_owned() }
+    if model.starts_with(maker.as_str()) {
+        model.clone()
+    } else {
+        format!("{maker} {model}").trim().to_owned()
+    }
 }
 
 /// The orientation of a tag's value; upright, with a note, outside 1 to 8.

@@ -265,6 +265,12 @@ impl Header {
         (self.width, self.height)
     }
 
+    /// May its coded data become a copy of the same size as it is: a plain JPEG, upright or not to be turned?
+    pub fn is_copied_whole(&self, orient: bool) -> bool {
+        let plain = self.jpeg.as_ref().is_some_and(|jpeg| jpeg.plain);
+        plain && (self.orientation == Orientation::Upright || !orient)
+    }
+
     /// The size after turning.
     pub fn upright_size(&self) -> (u32, u32) {
         self.orientation.upright(self.size())

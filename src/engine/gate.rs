@@ -1,6 +1,8 @@
 //! Results that wait for the sink, bounded by their bytes. The crew bounds their number; pictures as results can be
-//! large. Whoever is next in the sink's order always passes, so nobody waits for ever.
+//! large. A worker asks before it makes a result, and holds nothing while it waits; whoever is next in the sink's order
+//! always passes, so nobody waits for ever.
 
+use std::collections::HashMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// A bound for the bytes of results between the workers and the sink.
@@ -13,10 +15,23 @@ pub struct Gate {
 
 #[derive(Debug, Default)]
 struct State {
+    /// What each item has been let in with.
+    inside: HashMap<usize, u64>,
     held: u64,
     /// The item that the sink waits for.
     next: usize,
     closed: bool,
+}
+
+impl State {
+    fn lets_in(&mut self, most: u64, index: usize, bytes: u64) -> bool {
+        let free = self.closed || index <= self.next || self.held + bytes <= most;
+        if free {
+            self.held += bytes;
+            *self.inside.entry(index).or_default() += bytes;
+        }
+        free
+    }
 }
 
 impl Gate {
@@ -29,19 +44,24 @@ impl Gate {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A worker has the result of item `index`, of `bytes` bytes, and waits until there is room for it.
-    pub fn enter(&self, index: usize, bytes: u64) {
-        let mut state = self.lock();
-        while !state.closed && index > state.next && state.held + bytes > self.most {
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
-        state.held += bytes;
+    /// Is there room now for the result of item `index`, of `bytes` bytes? Then it is let in.
+    pub fn try_enter(&self, index: usize, bytes: u64) -> bool {
+        self.lock().lets_in(self.most, index, bytes)
     }
 
-    /// The sink has the result of item `index`.
-    pub fn delivered(&self, index: usize, bytes: u64) {
+    /// Waits until there is room, holding nothing that another worker could wait for.
+    pub fn enter(&self, index: usize, bytes: u64) {
         let mut state = self.lock();
-        state.held = state.held.saturating_sub(bytes);
+        while !state.lets_in(self.most, index, bytes) {
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// The sink has the result of item `index`, whatever it became.
+    pub fn delivered(&self, index: usize) {
+        let mut state = self.lock();
+        let bytes = state.inside.remove(&index).unwrap_or(0);
+        state.held -= bytes;
         state.next = index + 1;
         drop(state);
         self.changed.notify_all();
@@ -72,7 +92,9 @@ mod tests {
             || (),
             |(), item| {
                 let bytes = 1 + (item.index as u64 * 37) % 50;
-                gate.enter(item.index, bytes);
+                if !gate.try_enter(item.index, bytes) {
+                    gate.enter(item.index, bytes);
+                }
                 let now = out.fetch_add(bytes, Ordering::SeqCst) + bytes;
                 peak.fetch_max(now, Ordering::SeqCst);
                 bytes
@@ -80,7 +102,7 @@ mod tests {
             |_, _| 0,
             |index, bytes| {
                 out.fetch_sub(bytes, Ordering::SeqCst);
-                gate.delivered(index, bytes);
+                gate.delivered(index);
                 if index == fail_at {
                     gate.close();
                     return Err(Error::Usage("full".into()));

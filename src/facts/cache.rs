@@ -22,7 +22,7 @@ use crate::out::{self, Atomic};
 use crate::source::Stamp;
 
 /// Changes with the meaning of any fact.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const EXTENSION: &str = "facts";
 /// Names the data set, for people.
 const ROOT: &str = "root.txt";
@@ -173,8 +173,10 @@ impl Cache {
     /// that came meanwhile stay.
     fn join(&self) -> Result<()> {
         let mut all = Self::empty(&self.folder);
-        let paths: Vec<PathBuf> =
-            files(&self.folder).into_iter().filter(|p| p.extension().is_some_and(|e| e == EXTENSION)).collect();
+        let paths: Vec<PathBuf> = files(&self.folder)
+            .into_iter()
+            .filter(|p| p.extension().is_some_and(|e| e == EXTENSION))
+            .collect();
         for path in &paths {
             all.read_segment(path.clone());
         }
@@ -277,11 +279,8 @@ pub(super) fn files(folder: &Path) -> Vec<PathBuf> {
     let is_ours = |name: &str| {
         name == ROOT || name.ends_with(&format!(".{EXTENSION}")) || name.starts_with(out::TEMP_PREFIX)
     };
-    let mut files: Vec<PathBuf> = entries
-        .flatten()
-        .filter(|e| e.file_name().to_str().is_some_and(is_ours))
-        .map(|e| e.path())
-        .collect();
+    let mut files: Vec<PathBuf> =
+        entries.flatten().filter(|e| e.file_name().to_str().is_some_and(is_ours)).map(|e| e.path()).collect();
     files.sort();
     files
 }

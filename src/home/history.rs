@@ -116,7 +116,10 @@ pub fn undo(manifest: &Path, force: bool) -> Result<Change> {
 /// As [`undo`].
 pub fn last(manifest: &Path, force: bool) -> Result<Change> {
     let Some(change) = changes(manifest).pop() else {
-        return Err(Error::Usage(format!("no change of {} is known that could be taken back", shown(manifest))));
+        return Err(Error::Usage(format!(
+            "no change of {} is known that could be taken back",
+            shown(manifest)
+        )));
     };
     let now = fs::read(manifest).map(|bytes| blake3::hash(&bytes).to_hex().to_string()).unwrap_or_default();
     if now != change.wrote && !force {

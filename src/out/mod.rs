@@ -193,7 +193,6 @@ pub fn remove_folder(folder: &Path) {
     let _ = fs::remove_dir(folder);
 }
 
-
 /// Moves a file of prep's own out of the way. Not being there is success.
 ///
 /// # Errors

@@ -9,14 +9,16 @@ use serde_json::{Map, Value, json};
 use super::order::{Part, SCHEME};
 use super::resume::Sums;
 use super::shelf::{self, Kept};
-use super::{Done, Known, Options, Order, Report};
+use super::{Done, Filled, Known, Options, Order, Report};
 use crate::decode::{Alpha, Icc};
 use crate::error::{Error, Result};
 use crate::fault::{Fault, Status};
 use crate::out::{self, Claim};
 use crate::shards::sum::SummedFile;
 use crate::shards::tables::{self, Content, Counts};
-use crate::shards::{ALIGNMENT, FileSum, LEFT_OUT, MANIFEST, SCHEMA, Shard, Store, beton, flag, seal};
+use crate::shards::{
+    ALIGNMENT, FileSum, LEFT_OUT, MANIFEST, READER, READER_TEXT, SCHEMA, Shard, Store, beton, flag, seal,
+};
 use crate::source::Listing;
 use crate::table::csv_out;
 
@@ -54,11 +56,17 @@ pub fn run(
     }
     let mut files = BTreeMap::new();
     files.insert(LEFT_OUT.to_owned(), left_out(listing, folder, &left)?);
+    files.insert(READER.to_owned(), reader(folder)?);
     sweep(folder, &finished)?;
     let report = report(listing, folder, &finished, &left, resumed);
     let manifest = manifest(listing, known, options, &finished, &files, &report);
     out::sync_batch(folder)?;
-    out::write_whole("writing the manifest", &folder.join(MANIFEST), seal::sealed(&manifest).as_bytes(), true)?;
+    out::write_whole(
+        "writing the manifest",
+        &folder.join(MANIFEST),
+        seal::sealed(&manifest).as_bytes(),
+        true,
+    )?;
     Ok(report)
 }
 
@@ -85,7 +93,7 @@ fn finish_part<'a>(
     folder: &Path,
     options: &Options,
     part: &'a Part,
-    done: Vec<(Shard, Vec<Kept>, Sums)>,
+    done: Vec<Filled>,
 ) -> Result<Finished<'a>> {
     let mut finished = Finished {
         part,
@@ -140,6 +148,14 @@ fn left_out(listing: &Listing, folder: &Path, left: &BTreeMap<u32, Fault>) -> Re
     file.commit()
 }
 
+/// Lays the reader beside the shards, so that the cache can be read where nothing of prep is installed.
+fn reader(folder: &Path) -> Result<FileSum> {
+    let path = folder.join(READER);
+    let mut file = SummedFile::create("writing the reader", &path)?;
+    file.put(READER_TEXT)?;
+    file.commit()
+}
+
 /// Removes what an earlier run has left of shards and tables that this one does not have.
 fn sweep(folder: &Path, finished: &[Finished<'_>]) -> Result<()> {
     let mut wanted = BTreeSet::new();
@@ -168,7 +184,8 @@ fn sweep(folder: &Path, finished: &[Finished<'_>]) -> Result<()> {
 
 /// Is it a name that only prep gives?
 fn is_ours(name: &str) -> bool {
-    let tables = ["rows.npy", "labels.npy", "class_ptr.npy", "class_rows.npy", "ids.csv", "index.json", "wids.json"];
+    let tables =
+        ["rows.npy", "labels.npy", "class_ptr.npy", "class_rows.npy", "ids.csv", "index.json", "wids.json"];
     let numbered = |before: &str, after: &str| {
         name.strip_prefix(before)
             .and_then(|rest| rest.strip_suffix(after))
@@ -235,8 +252,7 @@ fn manifest(
         listing.entries.iter().map(|e| e.group.as_str()).filter(|g| !g.is_empty()).collect();
     let class_to_idx: Map<String, Value> =
         listing.classes.iter().zip(0_u64..).map(|(class, i)| (class.clone(), i.into())).collect();
-    let splits: Map<String, Value> =
-        finished.iter().map(|f| (f.part.name.clone(), split_json(f))).collect();
+    let splits: Map<String, Value> = finished.iter().map(|f| (f.part.name.clone(), split_json(f))).collect();
     json!({
         "schema": SCHEMA,
         "kind": "prep-cache",

@@ -32,7 +32,7 @@ use crate::error::{Error, Result};
 use crate::fault::Fault;
 use crate::names::shown;
 use crate::out::journal::{self, Journal};
-use crate::out::{self, Claim};
+use crate::out::{self, Claim, place};
 use crate::shards::{Form, Layout, MANIFEST, Row, Shard, beton, flag};
 use crate::source::{Listing, labels_of};
 
@@ -40,8 +40,6 @@ use crate::source::{Listing, labels_of};
 const JOURNAL: &str = "pack.journal";
 /// Changes when the same options give other bytes than before.
 const SCHEME: &str = "pack-1";
-/// Payloads that wait for the sink, in bytes.
-const WAITING: u64 = 32 << 20;
 
 /// The order of the samples in a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,6 +71,8 @@ pub struct Options {
     pub resume: bool,
     /// Replace what an earlier run has made.
     pub force: bool,
+    /// Payloads that may wait for the sink, in bytes; decides nothing of what is written.
+    pub waiting: u64,
 }
 
 impl Options {
@@ -110,7 +110,7 @@ impl Options {
     /// Bytes that a run holds beside what is being decoded: the shard that is being filled, and payloads on their way.
     pub fn held(&self) -> u64 {
         let shard = if self.form.layout == Layout::Beton { 0 } else { self.form.shard_size };
-        shard + WAITING
+        shard + self.waiting
     }
 
     fn icc(&self) -> Icc {
@@ -187,6 +187,9 @@ pub fn run(
     if parts.is_empty() {
         return Err(Error::Usage("none of these rows is a usable picture".into()));
     }
+    for part in &parts {
+        place::check_no_links(&folder.join(&part.folder), std::iter::empty())?;
+    }
     let restarted = crew.flight.is_some_and(crate::engine::flight::Flight::has_verdicts);
     let plan = resume::plan(folder, &parts, listing, &options.form, lines, restarted);
     out::remove("beginning to change the cache", &folder.join(MANIFEST))?;
@@ -208,8 +211,8 @@ fn check_ours(folder: &Path) -> Result<()> {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(e) => return Err(Error::read("looking into the output folder", folder, e)),
     };
-    let ours = folder.join(Claim::CORNER).join(JOURNAL).is_file()
-        || crate::shards::Cache::open(folder).is_ok();
+    let ours =
+        folder.join(Claim::CORNER).join(JOURNAL).is_file() || crate::shards::Cache::open(folder).is_ok();
     let mut names: Vec<_> = entries.flatten().map(|entry| entry.file_name()).collect();
     names.retain(|name| name != Claim::CORNER);
     match names.into_iter().min() {
@@ -229,12 +232,12 @@ fn open_journal(
     heading: &str,
     options: &Options,
 ) -> Result<(Journal, Vec<Line>)> {
-    let (before, lines) = journal::read_any(path)?;
+    let (before, _) = journal::read_any(path)?;
     let finished = folder.join(MANIFEST).exists();
-    if !options.resume && !options.force && (finished || !lines.is_empty()) {
-        let what = if finished { "holds a finished cache" } else { "holds what a run that was stopped has made" };
-        let why = "--resume keeps its shards that are whole, --force makes all anew";
-        return Err(Error::Outputs(format!("{} {what}: {why}", shown(folder))));
+    // Where nothing was finished, the same command continues, and another one begins anew.
+    if !options.resume && !options.force && finished {
+        let why = "holds a finished cache: --resume keeps its shards that are whole, --force makes all anew";
+        return Err(Error::Outputs(format!("{} {why}", shown(folder))));
     }
     if options.resume && !options.force && before.as_deref().is_some_and(|before| before != heading) {
         let why = "was begun with other options, or its input has changed since: --force makes all anew";
@@ -264,10 +267,13 @@ fn digest(listing: &Listing) -> String {
     hasher.finalize().to_hex()[..32].to_owned()
 }
 
+/// A shard, its samples, and the sums of their pixels.
+pub(super) type Filled = (Shard, Vec<Kept>, Sums);
+
 /// What is finished.
 pub(super) struct Done {
     /// By part: shards by number, with their samples and the sums of their pixels.
-    pub shards: Vec<BTreeMap<usize, (Shard, Vec<Kept>, Sums)>>,
+    pub shards: Vec<BTreeMap<usize, Filled>>,
     /// Rows that are in no shard.
     pub left: BTreeMap<u32, Fault>,
     /// Shards that were there before.
@@ -292,12 +298,6 @@ struct Handed {
     stamp: [u64; 3],
 }
 
-impl Handed {
-    fn bytes(&self) -> u64 {
-        self.made.as_ref().map_or(0, |packed| packed.payload.capacity() as u64)
-    }
-}
-
 impl<'a> Packer<'a> {
     fn new(
         listing: &'a Listing,
@@ -308,8 +308,12 @@ impl<'a> Packer<'a> {
         plan: &'a Plan,
     ) -> Self {
         let classes = listing.classes.iter().zip(0..).map(|(name, i)| (name.as_str(), i)).collect();
-        let mut groups: Vec<&str> =
-            listing.entries.iter().map(|entry| entry.group.as_str()).filter(|group| !group.is_empty()).collect();
+        let mut groups: Vec<&str> = listing
+            .entries
+            .iter()
+            .map(|entry| entry.group.as_str())
+            .filter(|group| !group.is_empty())
+            .collect();
         groups.sort_unstable();
         groups.dedup();
         let groups = groups.into_iter().zip(0..).collect();
@@ -336,7 +340,7 @@ impl<'a> Packer<'a> {
             self.parts[self.plan.runs[run].part].rows[at]
         };
         let keys: Vec<&str> = (0..work.len()).map(|k| self.entry(row_of(k)).path.as_str()).collect();
-        let gate = Gate::new(WAITING);
+        let gate = Gate::new(self.options.waiting);
         let texts = |row: u32| {
             let entry = &self.listing.entries[row as usize];
             (entry.path.as_str(), entry.label.as_str(), entry.group.as_str())
@@ -351,23 +355,21 @@ impl<'a> Packer<'a> {
                 let row = row_of(item.index);
                 let entry = self.entry(row);
                 let stamp = one::stamp(&entry.file);
-                let proven = self.known.proven.get(row as usize).map(String::as_str).filter(|h| !h.is_empty());
-                let handed = Handed { made: one::make(bench, pipe, self.options, entry, proven, item), stamp };
-                // Suspects of a crash are tried before there is a sink.
-                if !crew.flight.is_some_and(|flight| flight.is_suspect(&entry.path)) {
-                    item.aside(|| gate.enter(item.index, handed.bytes()));
-                }
-                handed
+                let proven =
+                    self.known.proven.get(row as usize).map(String::as_str).filter(|h| !h.is_empty());
+                // Suspects of a crash are tried before there is a sink, so they must not wait for it.
+                let suspect = crew.flight.is_some_and(|flight| flight.is_suspect(&entry.path));
+                let gate = (!suspect).then_some(&gate);
+                Handed { made: one::make(bench, pipe, self.options, entry, (proven, gate), item), stamp }
             },
             |k, fault| Handed { made: Err(fault), stamp: one::stamp(&self.entry(row_of(k)).file) },
             |k, handed| {
-                let bytes = handed.bytes();
                 tally.done += 1;
                 tally.bytes += self.entry(row_of(k)).bytes;
                 tally.bad += usize::from(handed.made.is_err());
                 let (run, at) = work[k];
                 let outcome = sink.take(self.plan.runs[run], at, handed);
-                gate.delivered(k, bytes);
+                gate.delivered(k);
                 if outcome.is_err() {
                     gate.close();
                 }

@@ -9,14 +9,15 @@ use super::frame::Geometry;
 use crate::decode::{self, Codec, Header, Icc, Mode};
 use crate::encode::{Encoder, Encoding};
 use crate::engine::crew::Item;
+use crate::engine::gate::Gate;
 use crate::engine::pipe::{Pipe, Pixels, Read, Scratch};
 use crate::entry::Entry;
 use crate::fault::{Cause, Fault};
+use crate::measure::ImageSums;
 use crate::normal;
 use crate::pixels::{Rgb8, Scale};
 use crate::resize::{Resizer, Window};
 use crate::shards::{Store, flag, sum};
-use crate::measure::ImageSums;
 
 /// See `GAP` of shrink: what a filter needs to work as on the whole picture.
 const GAP: f64 = 2.0;
@@ -55,7 +56,7 @@ pub fn stamp(file: &Path) -> [u64; 3] {
 }
 
 /// Makes the payload of `entry`. `proven` is the hash of the copy that an earlier run of prep encoded here: a JPEG with
-/// this hash need not be decoded again to be known whole.
+/// this hash need not be decoded again to be known whole. `gate` bounds the payloads that wait.
 ///
 /// # Errors
 /// Why the image cannot be used.
@@ -64,31 +65,66 @@ pub fn make(
     pipe: &Pipe,
     options: &Options,
     entry: &Entry,
-    proven: Option<&str>,
+    (proven, gate): (Option<&str>, Option<&Gate>),
     item: &Item<'_>,
 ) -> Result<Packed, Fault> {
     let Bench { scratch, resizer, encoder } = bench;
-    pipe.read(entry, item, scratch, |read, codec| {
-        let mut work = Work { pipe, options, item, resizer, encoder };
-        let made = work.make(read, codec, proven)?;
-        let crc32 = sum::crc32(&made.payload);
-        let mut hash = [0; 16];
-        hash.copy_from_slice(&read.hash.as_bytes()[..16]);
-        let side = |n: u32| {
-            u16::try_from(n)
-                .map_err(|_| Fault::new(Cause::Encode, format!("{n} pixels a side; a sample has at most 65535")))
-        };
-        let size = (side(made.size.0)?, side(made.size.1)?);
-        if made.payload.len() as u64 > options.most_payload() {
-            let why = format!(
-                "{} bytes; a sample of these shards has at most {}: --short-edge shrinks on the way",
-                made.payload.len(),
-                options.most_payload()
-            );
-            return Err(Fault::new(Cause::Encode, why));
+    let mut waited = gate.is_none();
+    loop {
+        let attempt = pipe.read(entry, item, scratch, |read, codec| {
+            if let Some(gate) = gate.filter(|_| !waited) {
+                let need = most_bytes(options, read);
+                if !gate.try_enter(item.index, need) {
+                    return Ok(Attempt::Full(need));
+                }
+            }
+            let mut work = Work { pipe, options, item, resizer, encoder };
+            let made = work.make(read, codec, proven)?;
+            packed(options, read, made).map(Attempt::Packed)
+        })?;
+        match (attempt, gate) {
+            (Attempt::Packed(packed), _) => return Ok(packed),
+            // The file is let go while there is no room, and read again.
+            (Attempt::Full(need), Some(gate)) => item.aside(|| gate.enter(item.index, need)),
+            (Attempt::Full(_), None) => {}
         }
-        Ok(Packed { payload: made.payload, size, flags: made.flags, crc32, hash, sums: made.sums })
-    })
+        waited = true;
+    }
+}
+
+enum Attempt {
+    Packed(Packed),
+    Full(u64),
+}
+
+/// Bytes that the payload will have, at most or nearly so.
+fn most_bytes(options: &Options, read: &Read<'_>) -> u64 {
+    let (w, h) = options.frame.of(read.header().upright_size()).size;
+    let pixels = u64::from(w) * u64::from(h);
+    match options.form.store {
+        Store::Raw => pixels * 3,
+        Store::Jpeg => pixels.max(read.bytes.len() as u64),
+    }
+}
+
+fn packed(options: &Options, read: &Read<'_>, made: Made) -> Result<Packed, Fault> {
+    let crc32 = sum::crc32(&made.payload);
+    let mut hash = [0; 16];
+    hash.copy_from_slice(&read.hash.as_bytes()[..16]);
+    let side = |n: u32| {
+        u16::try_from(n)
+            .map_err(|_| Fault::new(Cause::Encode, format!("{n} pixels a side; a sample has at most 65535")))
+    };
+    let size = (side(made.size.0)?, side(made.size.1)?);
+    if made.payload.len() as u64 > options.most_payload() {
+        let why = format!(
+            "{} bytes; a sample of these shards has at most {}: --short-edge shrinks on the way",
+            made.payload.len(),
+            options.most_payload()
+        );
+        return Err(Fault::new(Cause::Encode, why));
+    }
+    Ok(Packed { payload: made.payload, size, flags: made.flags, crc32, hash, sums: made.sums })
 }
 
 struct Made {
@@ -110,10 +146,9 @@ impl<'a> Work<'a> {
     fn make(&mut self, read: &Read<'_>, codec: &mut Codec, proven: Option<&str>) -> Result<Made, Fault> {
         let header = read.header();
         let geometry = self.options.frame.of(header.upright_size());
-        if self.may_copy(header, &geometry) && !self.converts(read, codec) {
-            if let Some(made) = self.copy(read, codec, proven)? {
-                return Ok(made);
-            }
+        let copies = self.may_copy(header, &geometry) && !self.converts(read, codec);
+        if let Some(made) = if copies { self.copy(read, codec, proven)? } else { None } {
+            return Ok(made);
         }
         // The memory is held until the payload is made.
         let (picture, _held) = self.picture(read, codec, &geometry)?;
@@ -123,7 +158,12 @@ impl<'a> Work<'a> {
             return Ok(Made { payload: picture.data, size, flags: padded, sums });
         }
         let (payload, seen) = self.encode(&picture, codec)?;
-        Ok(Made { payload, size: picture.size(), flags: flag::JPEG | padded, sums: Some(ImageSums::of(&seen)) })
+        Ok(Made {
+            payload,
+            size: picture.size(),
+            flags: flag::JPEG | padded,
+            sums: Some(ImageSums::of(&seen)),
+        })
     }
 
     /// Is the source already what every GPU decoder takes, as it is asked for? Then its coded data are not touched.
@@ -142,12 +182,7 @@ impl<'a> Work<'a> {
     }
 
     /// The coded data without metadata, after the whole picture was decoded, or its hash has proven that it was before.
-    fn copy(
-        &self,
-        read: &Read<'_>,
-        codec: &mut Codec,
-        proven: Option<&str>,
-    ) -> Result<Option<Made>, Fault> {
+    fn copy(&self, read: &Read<'_>, codec: &mut Codec, proven: Option<&str>) -> Result<Option<Made>, Fault> {
         let flags = flag::JPEG | flag::COPIED;
         let size = read.header().size();
         if proven.is_some_and(|hash| read.hash.to_hex()[..32] == *hash) {
@@ -172,14 +207,15 @@ impl<'a> Work<'a> {
         let part = (window.width as u32, window.height as u32);
         let scale = read.scale_for(part, inner, GAP);
         let pixels = |size: (u32, u32)| u64::from(size.0) * u64::from(size.1);
-        // Turned, padded; for a JPEG the coder's worst case and what is decoded from it.
-        let each = if self.options.form.store == Store::Jpeg { 15 } else { 6 };
-        let extra = Resizer::need_bytes(scale.of(header.height), inner)
-            + 6 * pixels(geometry.inner)
-            + each * pixels(geometry.size);
-        let mut held = self.pipe.pixels(read, scale, extra, self.item, codec)?;
         let full = (f64::from(header.width), f64::from(header.height));
         let whole = inner == header.size() && (window.width, window.height) == full;
+        let resized = if whole { 0 } else { Resizer::need_bytes(scale.of(header.height), inner) };
+        let turned = if header.orientation as u8 == 1 { 0 } else { 6 * pixels(geometry.inner) };
+        let padded = if geometry.is_padded() { 3 * pixels(geometry.size) } else { 0 };
+        // The coder's worst case, and what is decoded from it.
+        let coded = if self.options.form.store == Store::Jpeg { 12 * pixels(geometry.size) } else { 0 };
+        let extra = resized + turned + padded + coded;
+        let mut held = self.pipe.pixels(read, scale, extra, self.item, codec)?;
         let small = if whole {
             std::mem::take(&mut held.decoded.rgb)
         } else {

@@ -9,9 +9,9 @@ use super::one::stamp;
 use super::order::Part;
 use super::shelf::Kept;
 use crate::fault::Fault;
+use crate::measure::ImageSums;
 use crate::shards::{FileSum, Form, Row, Shard};
 use crate::source::Listing;
-use crate::measure::ImageSums;
 
 /// Pixel sums of a shard, for the normalization constants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

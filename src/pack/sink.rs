@@ -55,8 +55,7 @@ impl<'a, 'j> Sink<'a, 'j> {
                 self.done.left.insert(row, fault);
             }
             Ok(packed) => {
-                let mut kept =
-                    Kept { row: self.packer.row(row, current.number, &packed), hash: packed.hash };
+                let mut kept = Kept { row: self.packer.row(row, current.number, &packed), hash: packed.hash };
                 if run.one.is_none() && current.shelf.is_full_for(&kept) {
                     let number = current.number + 1;
                     self.current = Some(current);
@@ -118,4 +117,3 @@ impl<'a, 'j> Sink<'a, 'j> {
         Ok(())
     }
 }
-

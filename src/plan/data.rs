@@ -9,6 +9,10 @@ use crate::entry::Entry;
 use crate::manifest::{Places, Row};
 use crate::source::Listing;
 
+/// The longest side of a picture that a manifest is believed.
+const SIDE: u32 = 1 << 20;
+/// What tar adds to a file: a heading of 512 bytes, and half a block of 512 at its end, on average.
+const PACKED: u64 = 768;
 /// Bytes of a shard of packed images.
 const SHARD: u64 = 64 << 20;
 
@@ -58,9 +62,10 @@ pub fn facts(listing: &Listing, sampled: Option<&Sampled>) -> Option<Facts> {
     let of_all = if exact { sizes.len() } else { sampled.map_or(0, |s| s.pictures.len()).max(1) };
     let middle = sizes.get(of_all / 2).copied().unwrap_or(largest);
     let sum: u64 = if exact {
-        sizes.iter().map(|s| pixels(*s)).sum()
+        sizes.iter().fold(0, |all: u64, s| all.saturating_add(pixels(*s)))
     } else {
-        sampled.map_or(0, |s| s.pictures.iter().map(|p| pixels(p.size)).sum())
+        let pictures = sampled.map_or(&[][..], |s| &s.pictures);
+        pictures.iter().fold(0, |all: u64, p| all.saturating_add(pixels(p.size)))
     };
     let shrunk: Vec<_> =
         sampled.map(|s| s.pictures.iter().filter_map(|p| p.shrunk).collect()).unwrap_or_default();
@@ -71,7 +76,7 @@ pub fn facts(listing: &Listing, sampled: Option<&Sampled>) -> Option<Facts> {
     Some(Facts {
         images: usable.len() as u64,
         trained: if trained > 0 { trained } else { usable.len() } as u64,
-        bytes: usable.iter().map(|e| e.bytes).sum(),
+        bytes: usable.iter().fold(0, |all: u64, e| all.saturating_add(e.bytes)),
         usual: middle,
         largest,
         mean_pixels: sum as f64 / of_all.max(1) as f64,
@@ -89,7 +94,8 @@ fn sizes_of_manifest(listing: &Listing, usable: &[&Entry]) -> Vec<(u32, u32)> {
         .iter()
         .filter_map(|entry| {
             let row = Row::read(table, &places, entry.row?).ok()?;
-            Some((row.width?, row.height?))
+            // A size that no picture has is a mistake of the table, and not known.
+            Some((row.width?, row.height?)).filter(|(w, h)| (1..=SIDE).contains(w) && (1..=SIDE).contains(h))
         })
         .collect()
 }
@@ -107,9 +113,9 @@ pub fn tensor_lines(size: Size, batch: u64, value_bytes: u64) -> Vec<Line> {
     let square = |key, what: String, bytes| Line { key, what, ..sample_line(size, bytes) };
     let name = shown_size(size);
     let batch_of = [
-        ("batch", batch),
-        ("height", size.0.into()),
-        ("width", size.1.into()),
+        ("images", batch),
+        ("high", size.0.into()),
+        ("wide", size.1.into()),
         ("channels", 3),
         ("bytes", value_bytes),
     ];
@@ -124,7 +130,7 @@ pub fn tensor_lines(size: Size, batch: u64, value_bytes: u64) -> Vec<Line> {
 /// The set: on disk, as it is, shrunk and packed; and what an epoch moves.
 pub fn set_lines(facts: &Facts, size: Size, batch: u64, value_bytes: u64) -> Vec<Line> {
     let decoded = |key, what: String, (w, h): (u32, u32)| {
-        Line::product(key, what, &[("width", w.into()), ("height", h.into()), ("channels", 3)])
+        Line::product(key, what, &[("wide", w.into()), ("high", h.into()), ("channels", 3)])
     };
     let mut lines = vec![
         Line::given(
@@ -134,36 +140,50 @@ pub fn set_lines(facts: &Facts, size: Size, batch: u64, value_bytes: u64) -> Vec
             facts.bytes.checked_div(facts.images).unwrap_or(0),
         ),
         decoded("image_decoded", "the usual image, decoded".into(), facts.usual),
-        decoded("image_largest", "the largest image, decoded".into(), facts.largest),
+        decoded(
+            "image_largest",
+            if facts.exact { "the largest image, decoded" } else { "the largest image seen, decoded" }.into(),
+            facts.largest,
+        ),
     ];
     if let Some(size) = facts.shrunk_size {
-        lines.push(decoded(
-            "image_shrunk",
-            "the usual image, shrunk to a short edge of 512, decoded".into(),
-            size,
-        ));
+        lines.push(decoded("image_shrunk", "the usual image, shrunk, decoded".into(), size));
     }
     lines.push(Line::given("disk", "the set on disk, as it is", "bytes of all files", facts.bytes));
     if let Some((bytes, _)) = facts.shrunk {
         let each = bytes.round() as u64;
         lines.push(Line::product(
             "disk_shrunk",
-            "the set, shrunk to a short edge of 512 (JPEG 92, from the sample)",
-            &[("images", facts.images), ("bytes", each)],
+            "the set, as `prep shrink` makes it (short edge 512)",
+            &[("images", facts.images), ("bytes on average", each)],
+        ));
+    }
+    if let Some((bytes, _)) = facts.shrunk {
+        let packed = (bytes.round() as u64).saturating_add(PACKED);
+        lines.push(Line::product(
+            "disk_packed",
+            "the same packed into shards (tar), JPEG as it is",
+            &[("images", facts.images), ("bytes with heading", packed)],
         ));
     }
     let pixels = facts.shrunk.map_or(facts.mean_pixels, |(_, pixels)| pixels).round() as u64;
-    lines.push(Line::product(
-        "disk_decoded",
-        "the set packed as decoded pixels, at that size",
-        &[("images", facts.images), ("pixels", pixels), ("channels", 3)],
-    ));
+    if pixels > 0 {
+        lines.push(Line::product(
+            "disk_decoded",
+            if facts.shrunk.is_some() {
+                "the same packed as decoded pixels"
+            } else {
+                "the set packed as decoded pixels"
+            },
+            &[("images", facts.images), ("pixels on average", pixels), ("channels", 3)],
+        ));
+    }
     let sample = sample_line(size, value_bytes).bytes;
     let whole = facts.trained.div_ceil(batch.max(1));
     lines.push(Line::product(
         "epoch_h2d",
         format!("what an epoch sends to the card, in {whole} {}", if whole == 1 { "step" } else { "steps" }),
-        &[("images", facts.trained), ("sample", sample)],
+        &[("images", facts.trained), ("bytes", sample)],
     ));
     lines
 }

@@ -69,22 +69,20 @@ impl Optimizer {
     }
 
     fn line(self, parameters: u64) -> Line {
-        let what = |text: &str| format!("the optimizer's notes ({}): {text}", self.as_str());
+        let what = |text: &str| format!("optimizer state ({}): {text}", self.as_str());
         match self {
-            Self::Sgd => {
-                Line::product("optimizer", what("none"), &[("parameters", parameters), ("bytes", 0)])
-            }
+            Self::Sgd => Line::product("optimizer", what("none"), &[("numbers", parameters), ("bytes", 0)]),
             Self::Momentum => {
-                let text = what("one number beside each of the network's");
-                Line::product("optimizer", text, &[("parameters", parameters), ("bytes", 4)])
+                let text = what("one more for each");
+                Line::product("optimizer", text, &[("numbers", parameters), ("bytes", 4)])
             }
             Self::Adam | Self::AdamW => {
-                let text = what("two numbers beside each of the network's");
-                Line::product("optimizer", text, &[("parameters", parameters), ("moments", 2), ("bytes", 4)])
+                let text = what("two more for each");
+                Line::product("optimizer", text, &[("numbers", parameters), ("states", 2), ("bytes", 4)])
             }
             Self::Adam8bit => Line {
                 key: "optimizer",
-                what: what("two bytes beside each of the network's numbers"),
+                what: what("two bytes for each"),
                 formula: "parameters x 2 x 1 + parameters / 256 x 2 x 4".into(),
                 numbers: format!(
                     "{} x 2 x 1 + {} x 2 x 4",
@@ -139,28 +137,23 @@ pub fn sum(net: &Pair, training: Training) -> Sum {
     let moment = if training.checkpointing { 0 } else { cuda.peak_bytes.saturating_sub(kept) };
     lines.push(Line::product(
         "in_flight",
-        "corrections on their way back through the largest layer that meets them full",
-        &[("batch", batch), ("bytes an image", moment)],
+        "gradients of the layer at work, at the fullest moment",
+        &[("images", batch), ("bytes an image", moment)],
     ));
     lines.push(Line::product(
         "input",
-        "the images of the step, as the card gets them",
-        &[("batch", batch), ("height", h.into()), ("width", w.into()), ("channels", 3), ("bytes", 4)],
+        "the images themselves",
+        &[("images", batch), ("high", h.into()), ("wide", w.into()), ("channels", 3), ("bytes", 4)],
     ));
     let tensors: u64 = lines.iter().fold(0, |all: u64, line| all.saturating_add(line.bytes));
     lines.push(Line {
         key: "reserve",
-        what: "room that no tensor can use, and scratch of convolutions (assumed: 6 %)".into(),
-        formula: "all of the above x 0.06".into(),
+        what: "gaps between tensors, scratch (assumed: 6 %)".into(),
+        formula: "bytes x share".into(),
         numbers: format!("{} x 0.06", grouped(tensors)),
         bytes: (u128::from(tensors) * u128::from(RESERVE) / 100) as u64,
     });
-    lines.push(Line::given(
-        "context",
-        "taken by the driver and CUDA before the first tensor (assumed: 0.8 GiB)",
-        "0.8 x 2^30",
-        CONTEXT,
-    ));
+    lines.push(Line::given("context", "the driver and CUDA (assumed: 0.8 GiB)", "0.8 x 2^30", CONTEXT));
     let total = lines.iter().fold(0, |all: u64, line| all.saturating_add(line.bytes));
     Sum { lines, total }
 }
@@ -168,23 +161,24 @@ pub fn sum(net: &Pair, training: Training) -> Sum {
 fn weights(net: &Measure, training: Training) -> Vec<Line> {
     let p = net.parameters;
     let mut lines = vec![
-        Line::product("parameters", "the network: its numbers", &[("parameters", p), ("bytes", 4)]),
-        Line::product("gradients", "a correction for each of them", &[("parameters", p), ("bytes", 4)]),
+        Line::product("parameters", "weights: the network's own numbers", &[("numbers", p), ("bytes", 4)]),
+        Line::product("gradients", "gradients: a correction for each", &[("numbers", p), ("bytes", 4)]),
         training.optimizer.line(p),
     ];
     if training.precision.is_half() {
         lines.push(Line::product(
             "half_copies",
-            "half-precision copies of the weights, beside the full ones",
-            &[("parameters of convolutions and linear layers", net.cast_parameters), ("bytes", 2)],
+            "half-precision copies of the weights",
+            &[("numbers", net.cast_parameters), ("bytes", 2)],
         ));
     }
-    if net.buffer_bytes + net.fixed_bytes > 0 {
+    let buffers = net.buffer_bytes.saturating_add(net.fixed_bytes);
+    if buffers > 0 {
         lines.push(Line::given(
             "buffers",
-            "running means and variances of the norms",
+            "running averages of the norms",
             "buffers + statistics of the step",
-            net.buffer_bytes + net.fixed_bytes,
+            buffers,
         ));
     }
     lines
@@ -193,23 +187,23 @@ fn weights(net: &Measure, training: Training) -> Vec<Line> {
 /// Adds the lines of what is kept for the way back and gives its bytes an image.
 fn kept_lines(net: &Pair, training: Training, lines: &mut Vec<Line>) -> u64 {
     let batch = training.batch;
-    let what = "what the network must remember of each image until it has learned from it";
+    let what = "activations: what layers remember of each image";
     if let Some(kept) = net.cuda.checkpointed_bytes.filter(|_| training.checkpointing) {
-        let what = format!("{what}, one block at a time (checkpointing)");
-        lines.push(Line::product("activations", what, &[("batch", batch), ("bytes an image", kept)]));
+        let what = format!("{what}, one block at a time");
+        lines.push(Line::product("activations", what, &[("images", batch), ("bytes an image", kept)]));
         return kept;
     }
     let (counted, cuda) = (net.counted.kept_bytes, net.cuda.kept_bytes);
     lines.push(Line::product(
         "activations",
         what,
-        &[("batch", batch), ("bytes an image", counted.min(cuda))],
+        &[("images", batch), ("bytes an image", counted.min(cuda))],
     ));
     if cuda > counted {
         lines.push(Line::product(
             "wide_norms",
-            "more of it, since mixed precision on a GPU runs norms and softmax in full precision",
-            &[("batch", batch), ("bytes an image", cuda - counted)],
+            "more of them: norms and softmax stay in full precision",
+            &[("images", batch), ("bytes an image", cuda - counted)],
         ));
     }
     cuda
@@ -266,8 +260,7 @@ pub fn steps(
     }
     let largest = largest_batch(net, training, vram);
     if largest >= 1 && largest < training.batch {
-        let turns = training.batch.div_ceil(largest);
-        let small = training.batch.div_ceil(turns);
+        let (turns, small) = gathered(training.batch, largest);
         let norm = if net.cuda.batch_norm {
             format!("; batch norm sees {small} images, not {}", training.batch)
         } else {
@@ -295,16 +288,106 @@ pub fn steps(
         );
         steps.push(step("checkpointing", what, net, Training { checkpointing: true, ..training }));
     }
-    let lighter = match training.optimizer {
-        Optimizer::Adam | Optimizer::AdamW => Some((Optimizer::Adam8bit, "8-bit states (bitsandbytes)")),
-        Optimizer::Momentum => Some((Optimizer::Sgd, "no momentum, which most networks miss")),
-        Optimizer::Sgd | Optimizer::Adam8bit => None,
-    };
-    if let Some((optimizer, cost)) = lighter {
+    if let Some((optimizer, cost)) = lighter(training.optimizer) {
         let what = format!("a lighter optimizer (--optimizer {}): {cost}", optimizer.as_str());
         steps.push(step("optimizer", what, net, Training { optimizer, ..training }));
     }
+    // A smaller step or picture may fit where nothing else does, and be too small to be wanted.
+    let whole = |step: &Step| step.fits && !matches!(step.key, "accumulation" | "size");
+    if !steps.iter().any(whole) {
+        let fits = steps.iter().any(|step| step.fits);
+        steps.extend(together(net, training, vram, at).filter(|step| step.fits || !fits));
+    }
     steps
+}
+
+/// How many steps of how many images make one of `wanted`, where `largest` fit: steps that add up exactly, unless they
+/// would be less than half as large.
+fn gathered(wanted: u64, largest: u64) -> (u64, u64) {
+    let least = wanted.div_ceil(largest);
+    let exact = (least..=least.saturating_mul(2)).find(|turns| wanted.is_multiple_of(*turns));
+    let turns = exact.unwrap_or(least);
+    (turns, wanted.div_ceil(turns))
+}
+
+/// The optimizer that remembers less, and what it costs.
+fn lighter(optimizer: Optimizer) -> Option<(Optimizer, &'static str)> {
+    match optimizer {
+        Optimizer::Adam | Optimizer::AdamW => Some((Optimizer::Adam8bit, "8-bit states (bitsandbytes)")),
+        Optimizer::Momentum => Some((Optimizer::Sgd, "no momentum, which most networks miss")),
+        Optimizer::Sgd | Optimizer::Adam8bit => None,
+    }
+}
+
+/// Where no single step is enough: the fewest that are, taken together, first at the whole batch and then with smaller
+/// steps gathered. Where nothing is: all of them with one image a step, and a total that does not fit.
+fn together(
+    net: &Pair,
+    training: Training,
+    vram: u64,
+    at: &dyn Fn(Size, Precision) -> Option<Pair>,
+) -> Option<Step> {
+    let half = if training.precision.is_half() { None } else { at(net.cuda.size, Precision::Amp) };
+    let blocks = !training.checkpointing && net.cuda.checkpointed_bytes.is_some();
+    let lighter = lighter(training.optimizer);
+    let mut ways: Vec<(usize, String, Training, &Pair)> = Vec::new();
+    for choice in 0..8_u8 {
+        let (amp, again, light) = (choice & 1 != 0, choice & 2 != 0, choice & 4 != 0);
+        if amp && half.is_none() || again && !blocks || light && lighter.is_none() {
+            continue;
+        }
+        let (mut words, mut chosen) = (Vec::new(), training);
+        if amp {
+            words.push("--precision amp".to_owned());
+            chosen.precision = Precision::Amp;
+        }
+        if again {
+            words.push("--checkpointing".to_owned());
+            chosen.checkpointing = true;
+        }
+        if let Some((optimizer, _)) = lighter.filter(|_| light) {
+            words.push(format!("--optimizer {}", optimizer.as_str()));
+            chosen.optimizer = optimizer;
+        }
+        let measured = half.as_ref().filter(|_| amp).unwrap_or(net);
+        ways.push((words.len(), words.join(" "), chosen, measured));
+    }
+    ways.sort_by_key(|(count, ..)| *count);
+    for (_, words, training, net) in &ways {
+        let total = sum(net, *training).total;
+        if total <= vram {
+            let what = format!("together: {words}");
+            return Some(Step {
+                key: "together",
+                what,
+                total,
+                largest: largest_batch(net, *training, vram),
+                fits: true,
+            });
+        }
+    }
+    let tried = ways.iter().filter(|(count, ..)| *count > 0);
+    let most = tried.map(|way| (largest_batch(way.3, way.2, vram), way));
+    // The first of those with the largest batch: the fewest words.
+    let best = most.fold(None, |best: Option<(u64, _)>, (n, way)| match best {
+        Some((most, _)) if most >= n => best,
+        _ => Some((n, way)),
+    });
+    if let Some((largest, (_, words, training, net))) = best.filter(|(largest, _)| *largest > 0) {
+        let wanted = training.batch;
+        let (turns, small) = gathered(wanted, largest);
+        let total = sum(net, Training { batch: small, ..*training }).total;
+        let what = format!(
+            "together: {words} --batch {small} --effective-batch {wanted}, which gathers the gradients of {turns} steps"
+        );
+        return Some(Step { key: "together", what, total, largest, fits: true });
+    }
+    let (_, words, training, net) = ways.last()?;
+    let total = sum(net, Training { batch: 1, ..*training }).total;
+    let what = format!(
+        "Nothing that prep knows makes it fit at this size: so much is needed even with {words} --batch 1"
+    );
+    Some(Step { key: "nothing", what, total, largest: 0, fits: false })
 }
 
 /// The largest smaller size, in steps of 32 pixels, at which the batch fits.

@@ -62,55 +62,66 @@ pub struct Host {
     pub shared: u64,
 }
 
+/// What loads pictures, as a factor of a line.
+fn loaders(workers: u64) -> &'static str {
+    if workers == 0 { "process" } else { "workers" }
+}
+
 /// One sample of `size` with `value_bytes` a value.
 pub fn sample_line(size: Size, value_bytes: u64) -> Line {
-    let factors =
-        [("height", size.0.into()), ("width", size.1.into()), ("channels", 3), ("bytes", value_bytes)];
+    let factors = [("high", size.0.into()), ("wide", size.1.into()), ("channels", 3), ("bytes", value_bytes)];
     Line::product("sample", format!("one {} sample", shown_size(size)), &factors)
 }
 
 /// What the loader holds.
 pub fn host(loader: Loader, decoded: Option<Decoded>) -> Host {
     let Loader { workers, prefetch, batch, .. } = loader;
+    // Without workers the training process loads the pictures itself, one batch at a time and none ahead.
+    let decoders = workers.max(1);
     let sample = sample_line(loader.size, loader.value_bytes).bytes;
     let mut lines = vec![
-        Line::given("main", "the training process (Python, PyTorch; measured)", "704 x 10^6", MAIN),
+        Line::given("main", "the training process: Python, PyTorch (measured)", "704 x 10^6", MAIN),
         Line::product(
             "workers",
-            "the workers' own memory when forked, as on Linux (assumed)",
+            "the workers themselves, forked as on Linux (assumed)",
             &[("workers", workers), ("bytes", FORKED)],
         ),
         Line::product(
             "in_flight",
             "batches prepared ahead",
-            &[("workers", workers), ("prefetch", prefetch), ("batch", batch), ("sample", sample)],
+            &[
+                ("workers", workers),
+                ("batches ahead", prefetch),
+                ("images", batch),
+                ("bytes a sample", sample),
+            ],
         ),
         Line::product(
             "collate",
             "samples waiting to become a batch",
-            &[("workers", workers), ("batch", batch), ("sample", sample)],
+            &[(loaders(workers), decoders), ("images", batch), ("bytes a sample", sample)],
         ),
     ];
     if let Some(decoded) = decoded {
-        let bytes = |(w, h): (u32, u32)| u64::from(w) * u64::from(h) * 3;
+        let bytes = |(w, h): (u32, u32)| (u64::from(w) * u64::from(h)).saturating_mul(3);
         let (usual, largest) = (bytes(decoded.usual), bytes(decoded.largest));
         lines.push(Line::product(
             "decode_usual",
             format!(
-                "a decoded picture in each worker ({}x{}, the usual one)",
+                "a decoded picture in each of them ({}x{}, the usual one)",
                 decoded.usual.0, decoded.usual.1
             ),
             &[
-                ("workers", workers),
-                ("width", decoded.usual.0.into()),
-                ("height", decoded.usual.1.into()),
+                (loaders(workers), decoders),
+                ("wide", decoded.usual.0.into()),
+                ("high", decoded.usual.1.into()),
                 ("channels", 3),
             ],
         ));
         lines.push(Line {
             key: "decode_largest",
             what: format!(
-                "more for the largest picture ({}x{}), in one of them",
+                "more for the largest picture seen ({}x{}), in one",
                 decoded.largest.0, decoded.largest.1
             ),
             formula: "largest - usual".into(),
@@ -121,12 +132,18 @@ pub fn host(loader: Loader, decoded: Option<Decoded>) -> Host {
     lines.push(Line::product(
         "pinned",
         "batches in page-locked memory, on their way to the card",
-        &[("batches", PINNED), ("batch", batch), ("sample", sample)],
+        &[("batches", PINNED), ("images", batch), ("bytes a sample", sample)],
     ));
     let total = lines.iter().fold(0_u64, |all, line| all.saturating_add(line.bytes));
     let shared = lines.iter().filter(|l| l.key == "in_flight").map(|l| l.bytes).sum();
     let spawned_more = workers.saturating_mul(SPAWNED - FORKED);
-    Host { lines, total, spawned_more, cache: decoded.map(|d| cache(d, workers)), shared }
+    Host {
+        lines,
+        total,
+        spawned_more,
+        cache: decoded.filter(|d| d.all_bytes > 0).map(|d| cache(d, workers)),
+        shared,
+    }
 }
 
 fn cache(decoded: Decoded, workers: u64) -> (Line, Line) {
@@ -159,17 +176,24 @@ pub fn verdict(host: &Host, loader: Loader, decoded: Option<Decoded>, ram: u64) 
     }
     let with = |loader: Loader| self::host(loader, decoded).total.saturating_add(REST) <= ram;
     let mut sentence = format!(
-        "{} and {} for the rest of the system do not fit into {}: the operating system would kill workers (\"DataLoader \
-         worker is killed by signal\").",
+        "{} and {} for the rest of the system do not fit into {}: the operating system would kill {}.",
         mb(host.total),
         mb(REST),
-        mb(ram)
+        mb(ram),
+        if loader.workers == 0 {
+            "the training process"
+        } else {
+            "workers (\"DataLoader worker is killed by signal\")"
+        }
     );
     let fewer = (1..loader.workers).rev().find(|n| with(Loader { workers: *n, ..loader }));
     if loader.prefetch > 1 && with(Loader { prefetch: 1, ..loader }) {
         sentence.push_str(" Turn down --prefetch first: 1 fits.");
     } else if let Some(n) = fewer {
         sentence.push_str(&format!(" Turn down --workers first: {n} will do."));
+    } else if !with(Loader { workers: 0, batch: 1, value_bytes: 1, ..loader }) {
+        sentence
+            .push_str(" No setting of the loader will do: not even one image a step without workers fits.");
     } else if loader.value_bytes > 1 {
         sentence
             .push_str(" Turn down --batch first, and leave samples as uint8 (make them float on the card).");

@@ -29,6 +29,25 @@ impl Line {
         }
     }
 
+    /// The formula with its numbers and what they are, as in `64 images x 85,307,392 bytes an image`.
+    pub fn told(&self) -> String {
+        let (names, numbers): (Vec<_>, Vec<_>) =
+            (self.formula.split(" x ").collect(), self.numbers.split(" x ").collect());
+        if names.len() != numbers.len() || names.len() < 2 {
+            return self.numbers.clone();
+        }
+        let factors: Vec<String> = numbers
+            .iter()
+            .zip(names)
+            .map(|(n, name)| match (*n, name) {
+                ("1", "bytes") => "1 byte".to_owned(),
+                (_, "share") => (*n).to_owned(),
+                _ => format!("{n} {name}"),
+            })
+            .collect();
+        factors.join(" x ")
+    }
+
     /// A sum of other lines.
     pub fn sum<'a>(
         key: &'static str,
@@ -68,6 +87,9 @@ pub fn grouped(number: u64) -> String {
 
 /// Bytes in MB, with decimals where they say something: `7,104 MB`, `38.5 MB`, `0.60 MB`.
 pub fn mb(bytes: u64) -> String {
+    if bytes == u64::MAX {
+        return "beyond counting".into();
+    }
     let value = bytes as f64 / 1e6;
     if value >= 99.95 {
         format!("{} MB", grouped(value.round() as u64))
@@ -80,6 +102,9 @@ pub fn mb(bytes: u64) -> String {
 
 /// Bytes in MiB, the same way.
 pub fn mib(bytes: u64) -> String {
+    if bytes == u64::MAX {
+        return "beyond counting".into();
+    }
     let value = bytes as f64 / f64::from(1 << 20);
     if value >= 99.95 { format!("{} MiB", grouped(value.round() as u64)) } else { format!("{value:.1} MiB") }
 }

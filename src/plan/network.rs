@@ -1,6 +1,8 @@
 //! The network that is asked about: one that prep brings along, a file of the user's, or two numbers.
 
 use std::borrow::Cow;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
 
@@ -17,6 +19,9 @@ pub const KEPT_FOR_EACH: f64 = 2.3;
 /// How far a network may be from it, in percent.
 pub const KEPT_DOUBT: u32 = 25;
 
+/// Layers that one command runs at most, all its sizes together, before it answers no further questions.
+const LAYERS: u64 = 1_000_000;
+
 /// A network to be measured.
 #[derive(Debug, Clone)]
 pub struct Network {
@@ -30,7 +35,13 @@ pub struct Network {
     pub speed: Option<Speed>,
     /// What was assumed of it, in sentences.
     pub said: Vec<String>,
+    /// Its file and the name in it, for sentences about mistakes.
+    place: String,
     kind: Kind,
+    /// What was measured before, without its layers, by size, precision and attention.
+    known: RefCell<BTreeMap<(Size, bool, bool), Result<Pair, String>>>,
+    /// Layers that were run so far.
+    ran: Cell<u64>,
 }
 
 #[derive(Debug, Clone)]
@@ -61,7 +72,7 @@ impl Network {
             return from_toml(Path::new(&text[..at + 5]), Some(&text[at + 6..]));
         }
         let (file, name, model) = builtin::find(text)?;
-        Ok(of_lines(Cow::Borrowed(file), name, model))
+        Ok(of_lines(Cow::Borrowed(file), name, model, None))
     }
 
     /// What it is made of and keeps, at `size`, under the rules of a CPU and of a GPU.
@@ -70,16 +81,60 @@ impl Network {
     /// A sentence: a size that it cannot take, or a mistake in its file.
     pub fn measure(&self, size: Size, precision: Precision, fused_attention: bool) -> Result<Pair, String> {
         let rules = |cuda| Rules { half: precision.is_half(), cuda, fused_attention };
-        Ok(Pair { counted: self.under(size, rules(false))?, cuda: self.under(size, rules(true))? })
+        let counted = self.under(size, rules(false))?;
+        // The layers are the same: kept once.
+        let cuda = Measure { steps: Vec::new(), ..self.under(size, rules(true))? };
+        let pair = Pair { counted, cuda };
+        let bare =
+            Pair { counted: Measure { steps: Vec::new(), ..pair.counted.clone() }, cuda: pair.cuda.clone() };
+        self.known.borrow_mut().insert((size, precision.is_half(), fused_attention), Ok(bare));
+        Ok(pair)
+    }
+
+    /// The same without its layers, remembered; for tables of many sizes.
+    ///
+    /// # Errors
+    /// As [`Self::measure`]; a command that asks for more than can be answered in a few seconds.
+    pub fn sums(&self, size: Size, precision: Precision, fused_attention: bool) -> Result<Pair, String> {
+        let key = (size, precision.is_half(), fused_attention);
+        if let Some(known) = self.known.borrow().get(&key) {
+            return known.clone();
+        }
+        if self.ran.get() > LAYERS {
+            return Err(
+                "so many layers at so many sizes are more than one command answers; ask for fewer sizes"
+                    .into(),
+            );
+        }
+        let measured = self.measure(size, precision, fused_attention);
+        match measured {
+            Ok(pair) => Ok(Pair { counted: Measure { steps: Vec::new(), ..pair.counted }, cuda: pair.cuda }),
+            Err(why) => {
+                self.known.borrow_mut().insert(key, Err(why.clone()));
+                Err(why)
+            }
+        }
+    }
+
+    /// Are its layers known, so that they can be shown?
+    pub fn has_layers(&self) -> bool {
+        !matches!(self.kind, Kind::Numbers { .. })
     }
 
     fn under(&self, size: Size, rules: Rules) -> Result<Measure, String> {
+        let ran = |layers: usize| self.ran.set(self.ran.get().saturating_add(layers as u64));
+        let told = |why: String| shown(&format!("{}{why}", self.place)).to_string();
         match &self.kind {
-            Kind::Lines(file, name) => match file.models.get(name) {
-                Some(model) => net::run(file, model, size, rules),
-                None => Err(format!("no model `{name}`")),
-            },
-            Kind::Onnx(graph) => graph.run(size, rules),
+            Kind::Lines(file, name) => {
+                let model = file.models.get(name).ok_or_else(|| format!("no model `{}`", shown(name)))?;
+                let measured = net::run(file, model, size, rules);
+                ran(measured.as_ref().map_or(1000, |m| m.steps.len()));
+                measured.map_err(told)
+            }
+            Kind::Onnx(graph) => {
+                ran(graph.operations());
+                graph.run(size, rules).map_err(told)
+            }
             Kind::Numbers { parameters, conv_values } => {
                 Ok(from_numbers(*parameters, *conv_values, self.usual, size, rules))
             }
@@ -87,32 +142,40 @@ impl Network {
     }
 }
 
-fn of_lines(file: Cow<'static, File>, name: &str, model: &net::Model) -> Network {
+fn of_lines(file: Cow<'static, File>, name: &str, model: &net::Model, path: Option<&Path>) -> Network {
     Network {
-        name: name.to_owned(),
-        about: model.about.clone(),
+        name: shown(name).to_string(),
+        about: shown(&model.about).to_string(),
         usual: (model.size, model.size),
         speed: model.speed.clone(),
         said: Vec::new(),
+        place: path.map(|path| format!("{}, ", shown(path))).unwrap_or_default(),
         kind: Kind::Lines(file, name.to_owned()),
+        known: RefCell::default(),
+        ran: Cell::default(),
     }
 }
 
 fn from_toml(path: &Path, name: Option<&str>) -> Result<Network> {
     let bytes = load(path, "reading the model", file::LIMIT)?;
     let text = String::from_utf8(bytes).map_err(|_| Error::table(path, None, "this is no UTF-8 text"))?;
-    let parsed = file::parse(&text).map_err(|(line, why)| Error::table(path, line, why))?;
+    let parsed =
+        file::parse(&text).map_err(|(line, why)| Error::table(path, line, shown(&why).to_string()))?;
     let names: Vec<&str> = parsed.models.keys().map(String::as_str).collect();
     let chosen = match name {
         None if names.len() == 1 => names[0].to_owned(),
         Some(name) if names.contains(&name) => name.to_owned(),
         _ => {
+            if let Some(name) = name.filter(|_| names.len() == 1) {
+                let why = format!("there is no model {} in it, only {}", shown(name), shown(names[0]));
+                return Err(Error::table(path, None, why));
+            }
             let why = format!("say which model after a colon: {}", shown(&names.join(", ")));
             return Err(Error::table(path, None, why));
         }
     };
     match parsed.models.get(&chosen).cloned() {
-        Some(model) => Ok(of_lines(Cow::Owned(parsed), &chosen, &model)),
+        Some(model) => Ok(of_lines(Cow::Owned(parsed), &chosen, &model, Some(path))),
         None => Err(Error::Internal(format!("the model {chosen} was lost"))),
     }
 }
@@ -125,7 +188,8 @@ fn from_onnx(path: &Path) -> Result<Network> {
         return Err(Error::table(path, None, "this is no file"));
     }
     let file = std::fs::File::open(path).map_err(|e| Error::read(doing, path, e))?;
-    let graph = onnx::Graph::read(file, meta.len()).map_err(|why| Error::table(path, None, why))?;
+    let graph = onnx::Graph::read(file, meta.len())
+        .map_err(|why| Error::table(path, None, shown(&why).to_string()))?;
     let name = path.file_name().unwrap_or(path.as_os_str());
     Ok(Network {
         name: shown(name).to_string(),
@@ -133,7 +197,10 @@ fn from_onnx(path: &Path) -> Result<Network> {
         usual: graph.size().unwrap_or((224, 224)),
         speed: None,
         said: graph.said(),
+        place: String::new(),
         kind: Kind::Onnx(Box::new(graph)),
+        known: RefCell::default(),
+        ran: Cell::default(),
     })
 }
 
@@ -160,10 +227,14 @@ fn numbers(text: &str) -> Result<Network> {
     let (mut parameters, mut acts, mut size) = (None, None, None);
     for part in text.split(',') {
         match part.split_once('=') {
-            Some(("params", n)) => parameters = count(n),
+            Some(("params", _)) if parameters.is_some() => return Err(wrong("params= is given twice")),
+            Some(("acts", _)) if acts.is_some() => return Err(wrong("acts= is given twice")),
+            Some(("params", n)) => {
+                parameters = Some(count(n).ok_or_else(|| wrong("params= is no number of trained numbers"))?);
+            }
             Some(("acts", n)) => {
                 let (n, side) = n.split_once('@').unwrap_or((n, "224"));
-                acts = count(n);
+                acts = Some(count(n).ok_or_else(|| wrong("acts= is no number of values"))?);
                 size = side.parse::<u32>().ok().filter(|n| (1..=65_535).contains(n));
             }
             _ => return Err(wrong("takes params= and acts= alone")),
@@ -174,7 +245,7 @@ fn numbers(text: &str) -> Result<Network> {
         acts.ok_or_else(|| wrong("acts= is how many values its convolutions and linear layers put out"))?;
     let side = size.ok_or_else(|| wrong("after @ stands the side of the pictures"))?;
     Ok(Network {
-        name: text.to_owned(),
+        name: shown(text).to_string(),
         about: "a network known by two numbers".into(),
         usual: (side, side),
         speed: None,
@@ -182,7 +253,10 @@ fn numbers(text: &str) -> Result<Network> {
             "assumed: {KEPT_FOR_EACH} bytes kept for each byte put out, which is right within {KEPT_DOUBT} % for most \
              networks, and for EfficientNet (3.3) and DenseNet (4.8) too little"
         )],
+        place: String::new(),
         kind: Kind::Numbers { parameters: parameters as u64, conv_values: acts },
+        known: RefCell::default(),
+        ran: Cell::default(),
     })
 }
 

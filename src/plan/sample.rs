@@ -24,12 +24,16 @@ use crate::source::Listing;
 const PICTURES: usize = 24;
 /// The time after which no further picture is begun.
 const TIME: Duration = Duration::from_millis(1200);
+/// The time after which no further header is looked at.
+const HEADERS: Duration = Duration::from_millis(300);
 /// Pictures that are decoded at least, whatever the time.
 const LEAST: usize = 3;
 /// The largest files, of which only the header is looked at.
-const LARGEST: usize = 3;
+const LARGEST: usize = 32;
 /// The short edge of the shrunk copy: what `prep shrink` makes when nothing is said.
 const SHORT_EDGE: f64 = 512.0;
+/// As `prep shrink` decodes: at most so much smaller by the decoder that the filter still has two pixels for one.
+const GAP: f64 = 2.0;
 /// Its JPEG quality.
 const QUALITY: u8 = 92;
 
@@ -42,6 +46,12 @@ pub struct Sampled {
     pub largest: Vec<(u32, u32)>,
     /// Pictures of the sample that could not be used.
     pub failed: usize,
+    /// The first of them, and why.
+    pub why: Option<(String, String)>,
+    /// Did one fail for a reason that may pass (no memory, no time, no right to read)?
+    pub passing: bool,
+    /// When it was taken, in seconds since 1970.
+    pub taken: u64,
 }
 
 /// One picture of the sample.
@@ -80,9 +90,11 @@ impl Sampled {
     }
 }
 
+/// One over the median: other programs of the machine lengthen some pictures and not most.
 fn rate(seconds: impl Iterator<Item = f64>) -> Option<f64> {
-    let (n, sum) = seconds.fold((0_u32, 0.0), |(n, sum), s| (n + 1, sum + s));
-    (n > 0 && sum > 0.0).then(|| f64::from(n) / sum)
+    let mut all: Vec<f64> = seconds.filter(|s| *s > 0.0 && s.is_finite()).collect();
+    all.sort_by(f64::total_cmp);
+    all.get(all.len() / 2).map(|middle| 1.0 / middle)
 }
 
 /// Decodes a sample of `listing` for training at `size`.
@@ -100,7 +112,8 @@ pub fn sample(listing: &Listing, size: Size, pipe: &Pipe, crew: &Crew<'_>) -> Re
     let one = Crew { threads: 1, cancel: crew.cancel, flight: crew.flight };
     let keys: Vec<&str> = chosen.iter().map(|i| listing.entries[*i].path.as_str()).collect();
     let begun = Instant::now();
-    let mut sampled = Sampled { pictures: Vec::new(), largest: Vec::new(), failed: 0 };
+    let mut sampled =
+        Sampled { pictures: Vec::new(), largest: Vec::new(), failed: 0, why: None, passing: false, taken: 0 };
     one.run(
         &keys,
         Bench::default,
@@ -118,24 +131,34 @@ pub fn sample(listing: &Listing, size: Size, pipe: &Pipe, crew: &Crew<'_>) -> Re
             )
         },
         |_, fault| Some(Err(fault)),
-        |_, picture| {
+        |at, picture| {
             match picture {
                 Some(Ok(picture)) => sampled.pictures.push(picture),
-                Some(Err(_)) => sampled.failed += 1,
+                Some(Err(fault)) => {
+                    sampled.failed += 1;
+                    // A decoder that crashed does so again.
+                    sampled.passing |= fault.cause.is_transient() && fault.cause != Cause::Crash;
+                    let path = || listing.entries[chosen[at]].path.clone();
+                    sampled.why.get_or_insert_with(|| (path(), fault.to_string()));
+                }
                 None => {}
             }
             Ok(())
         },
     )?;
+    let begun = Instant::now();
     let keys: Vec<&str> = largest.iter().map(|i| listing.entries[*i].path.as_str()).collect();
     one.run(
         &keys,
         Scratch::default,
         |scratch, item| {
+            if item.index >= LEAST && begun.elapsed() > HEADERS {
+                return None;
+            }
             let entry = &listing.entries[largest[item.index]];
-            pipe.read(entry, item, scratch, |read, _| Ok((read.header().width, read.header().height)))
+            pipe.read(entry, item, scratch, |read, _| Ok((read.header().width, read.header().height))).ok()
         },
-        |_, fault| Err(fault),
+        |_, _| None,
         |_, size| {
             sampled.largest.extend(size);
             Ok(())
@@ -182,19 +205,21 @@ impl Work {
         let small = self.resize(&held.decoded.rgb, (size.1, size.0))?;
         normal::upright_srgb(small, &held.decoded.finish);
         let seconds = begun.elapsed().as_secs_f64();
-        let shrunk = self.shrunk(&held.decoded.rgb, codec, size)?;
+        drop(held);
+        let shrunk = self.shrunk(pipe, item, read, codec, size)?;
         Ok(Picture { size: stored, bytes: read.bytes.len() as u64, seconds, shrunk: Some(shrunk) })
     }
 
-    fn shrunk(&mut self, rgb: &Rgb8, codec: &mut Codec, size: Size) -> Result<Shrunk, Fault> {
-        let factor = (SHORT_EDGE / f64::from(rgb.width.min(rgb.height))).min(1.0);
-        let side = |n: u32| ((f64::from(n) * factor).round() as u32).max(1);
-        let small = self.resize(rgb, (side(rgb.width), side(rgb.height)))?;
-        self.encoded.clear();
-        let encoding = Encoding::Jpeg { quality: QUALITY, chroma: Chroma::Yuv420 };
-        self.encoder
-            .encode(&small, encoding, &mut self.encoded)
-            .map_err(|why| Fault::new(Cause::Encode, why))?;
+    /// The copy that `prep shrink` would make: of the short edge, or the picture's own bytes where it is small enough.
+    fn shrunk(
+        &mut self,
+        pipe: &Pipe,
+        item: &Item<'_>,
+        read: &Read<'_>,
+        codec: &mut Codec,
+        size: Size,
+    ) -> Result<Shrunk, Fault> {
+        self.encode(pipe, item, read, codec)?;
         let begun = Instant::now();
         let limits = decode::Limits { max_pixels: u64::MAX };
         let opened = decode::open(&self.encoded, std::path::Path::new("sample.jpg"), &limits)?;
@@ -203,6 +228,47 @@ impl Work {
         let seconds = begun.elapsed().as_secs_f64();
         drop(small);
         Ok(Shrunk { size: decoded.rgb.size(), bytes: self.encoded.len() as u64, seconds })
+    }
+
+    fn encode(
+        &mut self,
+        pipe: &Pipe,
+        item: &Item<'_>,
+        read: &Read<'_>,
+        codec: &mut Codec,
+    ) -> Result<(), Fault> {
+        let header = read.header();
+        let stored = (header.width, header.height);
+        let factor = (SHORT_EDGE / f64::from(stored.0.min(stored.1))).min(1.0);
+        let side = |n: u32| ((f64::from(n) * factor).round() as u32).max(1);
+        let to = (side(stored.0), side(stored.1));
+        self.encoded.clear();
+        if to == stored
+            && header.is_copied_whole(true)
+            && !read.needs_profile(codec)
+            && let Some(bytes) = decode::strip_jpeg(read.bytes)
+        {
+            self.encoded = bytes;
+            return Ok(());
+        }
+        let scale = read.scale_for(stored, to, GAP);
+        let extra = Resizer::need_bytes(scale.of(header.height), to) + 12 * u64::from(to.0) * u64::from(to.1);
+        let mut held = pipe.pixels(read, scale, extra, item, codec)?;
+        let small = if to == stored {
+            std::mem::take(&mut held.decoded.rgb)
+        } else {
+            let rgb = &held.decoded.rgb;
+            let (width, height) = held.decoded.true_size;
+            let whole = Window { left: 0.0, top: 0.0, width, height };
+            self.resizer
+                .resize(rgb, whole, to, Filter::default())
+                .map_err(|why| Fault::new(Cause::Encode, why))?
+        };
+        let upright = normal::upright_srgb(small, &held.decoded.finish);
+        let encoding = Encoding::Jpeg { quality: QUALITY, chroma: Chroma::Yuv420 };
+        self.encoder
+            .encode(&upright, encoding, &mut self.encoded)
+            .map_err(|why| Fault::new(Cause::Encode, why))
     }
 
     fn resize(&mut self, rgb: &Rgb8, to: (u32, u32)) -> Result<Rgb8, Fault> {

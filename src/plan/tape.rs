@@ -86,6 +86,11 @@ impl Tape {
         Tensor { storage: self.storages.len() - 1, values, width }
     }
 
+    /// Is it kept so far (or there anyway)?
+    pub fn is_kept(&self, x: Tensor) -> bool {
+        self.storages[x.storage].1
+    }
+
     fn keep(&mut self, x: Tensor) {
         let (bytes, kept) = &mut self.storages[x.storage];
         if !*kept {

@@ -72,7 +72,7 @@ impl Cache {
         let path = folder.join(MANIFEST);
         if !path.exists() {
             let why = if folder.join(crate::out::Claim::CORNER).is_dir() {
-                "a run of `prep pack` was stopped here; type it again with --resume"
+                "a run of `prep pack` was stopped here; type it again (with --resume): it continues"
             } else {
                 "is there a cache in this folder? Name the folder that has the manifest.json of `prep pack`"
             };
@@ -86,7 +86,8 @@ impl Cache {
         }
         let schema = value.get("schema").and_then(Value::as_u64).unwrap_or_default();
         if schema > SCHEMA {
-            let why = format!("written with schema {schema}, this prep reads up to {SCHEMA}; take a newer prep");
+            let why =
+                format!("written with schema {schema}, this prep reads up to {SCHEMA}; take a newer prep");
             return Err(Error::table(&path, None, why));
         }
         let sealed = seal::holds(&text);
@@ -134,14 +135,16 @@ impl Cache {
         for (number, shard) in split.shards.iter().enumerate() {
             for i in first..first + shard.rows {
                 let row = &loaded.rows[i];
-                let ends = row.offset.checked_add(u64::from(row.size)).is_some_and(|end| end <= shard.sum.bytes);
+                let ends =
+                    row.offset.checked_add(u64::from(row.size)).is_some_and(|end| end <= shard.sum.bytes);
                 let pixels = u64::from(row.h) * u64::from(row.w) * 3;
                 let size = row.is_jpeg() || u64::from(row.size) == pixels;
                 let label = i64::from(row.label) < self.classes.len() as i64 && row.label >= -1;
                 let fixed = self.form.fixed.is_none_or(|fixed| fixed == (row.h, row.w));
                 let store = row.is_jpeg() == (self.form.store == Store::Jpeg);
                 if row.shard as usize != number || !(ends && size && label && fixed && store) {
-                    let why = format!("sample {i} is not where shard {} can have it; {TABLES}", shown(&shard.name));
+                    let why =
+                        format!("sample {i} is not where shard {} can have it; {TABLES}", shown(&shard.name));
                     return Err(Error::table(folder.join("rows.npy"), None, why));
                 }
             }

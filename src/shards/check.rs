@@ -46,7 +46,10 @@ pub fn check(from: &mut impl Read, sheet: &Sheet, rows: &[Row], wanted: FileSum)
     let mut note = |at: u64, kind: Kind| {
         let known = match (flaws.last().map(|flaw| flaw.kind), kind) {
             // Past the end, only further samples are news.
-            (Some(Kind::Ends(Part::Frame(a) | Part::Payload(a))), Kind::Ends(Part::Frame(b) | Part::Payload(b))) => a == b,
+            (
+                Some(Kind::Ends(Part::Frame(a) | Part::Payload(a))),
+                Kind::Ends(Part::Frame(b) | Part::Payload(b)),
+            ) => a == b,
             (Some(Kind::Ends(_)), Kind::Ends(Part::Header | Part::Padding)) => true,
             (last, kind) => last == Some(kind),
         };

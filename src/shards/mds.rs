@@ -50,7 +50,16 @@ pub fn config(form: &Form) -> Value {
 pub fn record_json(record: &Record<'_>) -> Value {
     let row = &record.row;
     json!([
-        row.row, row.label, row.group, row.flags, row.h, row.w, row.crc32, record.path, record.hash, record.label,
+        row.row,
+        row.label,
+        row.group,
+        row.flags,
+        row.h,
+        row.w,
+        row.crc32,
+        record.path,
+        record.hash,
+        record.label,
         record.group
     ])
 }
@@ -83,7 +92,13 @@ pub fn records_of(about: &Value) -> Option<(String, usize, Vec<Owned>)> {
             crc32: number(6)?,
             ..Row::default()
         };
-        records.push(Owned { row: numbers, path: text(7)?, hash: text(8)?, label: text(9)?, group: text(10)? });
+        records.push(Owned {
+            row: numbers,
+            path: text(7)?,
+            hash: text(8)?,
+            label: text(9)?,
+            group: text(10)?,
+        });
     }
     let first = usize::try_from(about.get("first")?.as_u64()?).ok()?;
     Some((about.get("split")?.as_str()?.to_owned(), first, records))

@@ -31,6 +31,8 @@ pub const MANIFEST: &str = "manifest.json";
 pub const LEFT_OUT: &str = "left_out.csv";
 /// The reader that lies beside the shards.
 pub const READER: &str = "prep_cache.py";
+/// Its text.
+pub const READER_TEXT: &[u8] = include_bytes!("../../python/prep_cache.py");
 /// Payloads of an `mds` shard begin at multiples of this, as direct reads and GPU storage want.
 pub const ALIGNMENT: u64 = 4096;
 

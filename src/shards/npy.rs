@@ -31,14 +31,15 @@ pub fn word(dtype: &str) -> String {
 /// # Errors
 /// [`Error::Table`] naming `path` for anything else.
 pub fn data<'a>(path: &Path, bytes: &'a [u8], descr: &str, item: usize) -> Result<&'a [u8]> {
-    let wrong = |why: &str| Error::table(path, None, format!("{why}; `prep verify --repair-index` makes it anew"));
+    let wrong =
+        |why: &str| Error::table(path, None, format!("{why}; `prep verify --repair-index` makes it anew"));
     let head = bytes.get(..10).filter(|head| head.starts_with(b"\x93NUMPY\x01\x00"));
     let head = head.ok_or_else(|| wrong("no .npy file of format 1.0"))?;
     let start = 10 + usize::from(u16::from_le_bytes([head[8], head[9]]));
     let text = bytes.get(10..start).ok_or_else(|| wrong("ends within its header"))?;
     let body = &bytes[start..];
     let count = body.len() / item;
-    if header(descr, &[count], 64)[10..] != *text || body.len() % item != 0 {
+    if header(descr, &[count], 64)[10..] != *text || !body.len().is_multiple_of(item) {
         return Err(wrong("its header does not fit its data"));
     }
     Ok(body)

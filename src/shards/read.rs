@@ -38,6 +38,7 @@ pub fn told(form: &Form, path: &Path, number: usize) -> Result<Told, String> {
     }
 }
 
+#[allow(clippy::needless_pass_by_value, reason = "as map_err gives it")]
 fn io(e: std::io::Error) -> String {
     crate::error::io_reason(&e)
 }
@@ -75,7 +76,8 @@ fn of_tar(path: &Path) -> Result<Told, String> {
             "json" if size < MOST => {
                 let mut text = vec![0; size as usize];
                 file.read_exact(&mut text).map_err(io)?;
-                record = Some(tar::record_of(&text).ok_or("the description of a sample is not that of prep")?);
+                record =
+                    Some(tar::record_of(&text).ok_or("the description of a sample is not that of prep")?);
                 file.seek_relative((padded - size) as i64).map_err(io)?;
             }
             "jpg" | "npy" => {
@@ -83,7 +85,9 @@ fn of_tar(path: &Path) -> Result<Told, String> {
                 payload = Some((at + head, size.saturating_sub(head)));
                 file.seek_relative(i64::try_from(padded).map_err(|_| "a member has no size")?).map_err(io)?;
             }
-            _ => file.seek_relative(i64::try_from(padded).map_err(|_| "a member has no size")?).map_err(io)?,
+            _ => {
+                file.seek_relative(i64::try_from(padded).map_err(|_| "a member has no size")?).map_err(io)?;
+            }
         }
         at += padded;
         if let (Some((offset, size)), true) = (payload, record.is_some()) {
@@ -103,7 +107,8 @@ fn beside(form: &Form, path: &Path, number: usize, shard_len: u64) -> Result<Tol
     let text = crate::table::load(&records_path).map_err(|e| e.to_string())?;
     let named = |why: &str| format!("{}: {why}", crate::names::shown(&records_path));
     let value: Value = serde_json::from_slice(&text).map_err(|e| named(&e.to_string()))?;
-    let (split, first, mut records) = mds::records_of(&value).ok_or_else(|| named("it is not as prep writes it"))?;
+    let (split, first, mut records) =
+        mds::records_of(&value).ok_or_else(|| named("it is not as prep writes it"))?;
     if form.layout == Layout::Beton {
         let mut file = File::open(path).map_err(io)?;
         let sizes = beton::sizes(&mut file, shard_len).map_err(io)?;

@@ -171,7 +171,10 @@ impl Loaded {
         for (i, row) in rows.iter().enumerate() {
             if ids.cell(i, 0).parse() != Ok(i) || ids.cell(i, 1).parse() != Ok(row.row) {
                 let got = format!("{} of row {}", shown(ids.cell(i, 0)), shown(ids.cell(i, 1)));
-                return Err(wrong(Some(ids.line(i)), format!("sample {i} of row {} is called {got}", row.row)));
+                return Err(wrong(
+                    Some(ids.line(i)),
+                    format!("sample {i} of row {} is called {got}", row.row),
+                ));
             }
         }
         Ok(Self { rows, ids })

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use super::group::Group;
 use super::layout::Shape;
+use super::pairs::Found;
 use crate::error::{Error, Result};
 use crate::names::{plural, thousands};
 use crate::source::Listing;
@@ -159,7 +160,7 @@ fn rows(
         cells: filled(picks, &shape),
     };
     let blocks: Vec<Block> = groups.iter().map(block).collect();
-    Ok(cut(&blocks, shape, "sheet", (title, stamp)))
+    Ok(cut(&blocks, groups.len(), shape, "sheet", (title, stamp)))
 }
 
 /// Sheets of pairs: each with a title and two images.
@@ -167,7 +168,7 @@ fn rows(
 /// # Errors
 /// As for [`of_groups`].
 pub fn of_pairs(
-    pairs: &[Block],
+    pairs: &Found,
     grid: &Grid,
     name: &str,
     (title, stamp): (&str, &str),
@@ -185,13 +186,18 @@ pub fn of_pairs(
     };
     shape.down = fitting(shape);
     check(&shape)?;
-    Ok(cut(pairs, shape, name, (title, stamp)))
+    Ok(cut(&pairs.blocks, pairs.total, shape, name, (title, stamp)))
 }
 
 /// Blocks in sheets of as many as fit; the last sheet is no larger than it must be.
-fn cut(blocks: &[Block], shape: Shape, name: &str, (title, stamp): (&str, &str)) -> Vec<Page> {
+fn cut(
+    blocks: &[Block],
+    total: usize,
+    shape: Shape,
+    name: &str,
+    (title, stamp): (&str, &str),
+) -> Vec<Page> {
     let on_page = (shape.across * shape.down) as usize;
-    let total = blocks.len();
     let mut pages = Vec::new();
     for (at, blocks) in blocks.chunks(on_page).enumerate() {
         let first = at * on_page + 1;

@@ -21,8 +21,17 @@ pub struct Set {
     pub what: String,
 }
 
+/// Pairs to be drawn, and how many there are in all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// Each with two images.
+    pub blocks: Vec<Block>,
+    /// With those that were too many.
+    pub total: usize,
+}
+
 /// The first of each set beside each other one: first those where labels differ, then where splits do.
-pub fn of_sets(listing: &Listing, sets: &[Set], most: usize) -> Vec<Block> {
+pub fn of_sets(listing: &Listing, sets: &[Set], most: usize) -> Found {
     let mut pairs: Vec<(usize, usize, usize, &str)> = Vec::new();
     for set in sets {
         let Some((first, others)) = set.images.split_first() else { continue };
@@ -34,8 +43,10 @@ pub fn of_sets(listing: &Listing, sets: &[Set], most: usize) -> Vec<Block> {
     pairs.sort_by_key(|(rank, first, other, what)| (*rank, what.get(..4), *first, *other));
     let mut told = HashSet::new();
     pairs.retain(|(_, first, other, _)| told.insert((*first, *other)));
+    let total = pairs.len();
     pairs.truncate(most);
-    pairs.into_iter().map(|(_, a, b, what)| block(listing, a, b, what)).collect()
+    let blocks = pairs.into_iter().map(|(_, a, b, what)| block(listing, a, b, what)).collect();
+    Found { blocks, total }
 }
 
 fn rank(listing: &Listing, a: usize, b: usize) -> usize {
@@ -71,7 +82,7 @@ pub fn val_train(
     most: usize,
     threads: usize,
     cancel: &Cancel,
-) -> Result<Vec<Block>> {
+) -> Result<Found> {
     let of = |names: &[&str]| -> Vec<(usize, Code)> {
         let wanted = |at: &usize| {
             let entry = &listing.entries[*at];
@@ -98,6 +109,7 @@ pub fn val_train(
     };
     let mut pairs = blocks::run(threads, cancel, val.len().div_ceil(TILE), tile, |_| ())?.concat();
     pairs.sort_unstable();
+    let total = pairs.len();
     pairs.truncate(most);
     let told = |(bits, val, train): (u32, usize, usize)| {
         let mut pair = block(listing, val, train, &format!("{bits} of 255 bits differ"));
@@ -107,5 +119,5 @@ pub fn val_train(
         }
         pair
     };
-    Ok(pairs.into_iter().map(told).collect())
+    Ok(Found { blocks: pairs.into_iter().map(told).collect(), total })
 }

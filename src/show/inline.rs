@@ -64,7 +64,8 @@ mod tests {
 
     #[test]
     fn large_pictures_go_in_pieces() {
-        let noise = (0..120 * 120 * 3_u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 17) as u8).collect();
+        let mixed = |i: u32| (i ^ i >> 7).wrapping_mul(2_654_435_761) ^ i.wrapping_mul(i);
+        let noise = (0..120 * 120 * 3).map(|i| (mixed(i) >> 21) as u8).collect();
         let out = kitty(&Rgb8::new(120, 120, noise)).unwrap();
         assert!(out.starts_with("\x1b_Gf=100,a=T,q=2,m=1;") && out.contains("\x1b_Gm=0;"));
         assert!(out.split("\x1b_G").all(|piece| piece.len() <= PIECE + 32));

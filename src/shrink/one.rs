@@ -198,11 +198,8 @@ impl Work<'_> {
 
     /// Is the source already what is asked for, so that its bytes may be copied without a second JPEG generation?
     fn may_copy(&self, header: &Header, geometry: &Geometry) -> bool {
-        let plain = header.jpeg.as_ref().is_some_and(|jpeg| jpeg.plain);
-        let turned = header.orientation as u8 != 1 && self.options.contract.orient;
         matches!(self.encoding, Encoding::Jpeg { .. })
-            && plain
-            && !turned
+            && header.is_copied_whole(self.options.contract.orient)
             && geometry.is_identity((header.width, header.height))
     }
 

@@ -38,7 +38,8 @@ impl Stamp {
     /// Is the last change so long ago at `now` that another one would show? (Else two contents of the same size could
     /// have the same stamp.)
     pub fn is_settled(&self, now: SystemTime) -> bool {
-        let since = Duration::new(u64::try_from(self.mtime).unwrap_or(0), u32::try_from(self.nanos).unwrap_or(0));
+        let since =
+            Duration::new(u64::try_from(self.mtime).unwrap_or(0), u32::try_from(self.nanos).unwrap_or(0));
         let wait = if self.nanos == 0 { COARSE } else { FINE };
         now.duration_since(SystemTime::UNIX_EPOCH).is_ok_and(|now| now >= since.saturating_add(wait))
     }

@@ -152,8 +152,13 @@ fn read(cache: &Cache, job: &Job<'_>, payload: &mut Vec<u8>) -> std::result::Res
     let shard = job.split.shards.get(row.shard as usize);
     let shard = shard.ok_or_else(|| Fault::new(Cause::Missing, "there is no such shard"))?;
     let path = cache.folder_of(job.split).join(&shard.name);
-    if !fs::symlink_metadata(&path).map_err(fault)?.is_file() {
+    let meta = fs::symlink_metadata(&path).map_err(fault)?;
+    if !meta.is_file() {
         return Err(Fault::new(Cause::NotRegular, "the shard is no regular file"));
+    }
+    // Nothing is allocated that the file cannot fill.
+    if row.offset.saturating_add(u64::from(row.size)) > meta.len() {
+        return Err(Fault::new(Cause::Truncated, "its shard ends before it does"));
     }
     payload.clear();
     payload.resize(row.size as usize, 0);

@@ -7,7 +7,7 @@ use std::path::Path;
 use super::{Depth, Report, Sample, Trouble, open, unreadable};
 use crate::engine::crew::Crew;
 use crate::engine::progress::{Tally, Watch};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::fault::Fault;
 use crate::shards::check::{Flaw, Kind, check};
 use crate::shards::tables::Loaded;
@@ -49,8 +49,12 @@ pub fn run(cache: &Cache, depth: Depth, crew: &Crew<'_>, watch: &mut dyn Watch) 
         }
     }
     check_account(&mut report, cache, &tables);
-    let pairs: Vec<(&Split, &Loaded)> =
-        cache.splits.iter().zip(&tables).filter_map(|(split, loaded)| Some((split, loaded.as_ref()?))).collect();
+    let pairs: Vec<(&Split, &Loaded)> = cache
+        .splits
+        .iter()
+        .zip(&tables)
+        .filter_map(|(split, loaded)| Some((split, loaded.as_ref()?)))
+        .collect();
     if depth != Depth::Sizes {
         read_data(cache, &pairs, depth, crew, watch, &mut report)?;
     }
@@ -134,7 +138,7 @@ fn read_data(
     let bytes = |job: &Job<'_>| job.split.shards[job.number].sum.bytes;
     let total_bytes = jobs.iter().map(bytes).sum();
     let mut tally = Tally { total: jobs.len(), total_bytes, ..Tally::default() };
-    let outcome = crew.run(
+    crew.run(
         &keys,
         || (),
         |(), item| match depth {
@@ -153,11 +157,7 @@ fn read_data(
             watch.step(&tally);
             Ok(())
         },
-    );
-    match outcome {
-        Err(Error::Interrupted) => Err(Error::Interrupted),
-        other => other,
-    }
+    )
 }
 
 /// What reading a shard gave.
@@ -177,7 +177,8 @@ impl Found {
 
 fn read_all(cache: &Cache, job: &Job<'_>) -> Found {
     let shard = &job.split.shards[job.number];
-    let records: Vec<Record<'_>> = (job.first..job.first + shard.rows).map(|i| job.loaded.record(i)).collect();
+    let records: Vec<Record<'_>> =
+        (job.first..job.first + shard.rows).map(|i| job.loaded.record(i)).collect();
     let place = Place { split: &job.split.name, first: job.first, image0: index::image0(&cache.form, shard) };
     let sheet = match cache.form.sheet(&place, &records) {
         Ok(sheet) if sheet.offsets.iter().zip(&records).all(|(at, record)| *at == record.row.offset) => sheet,
@@ -214,7 +215,9 @@ pub fn trouble_of(file: &str, flaw: &Flaw, name: &dyn Fn(usize) -> Sample) -> Tr
         }
         Kind::Ends(_) => ("size", format!("the file ends at byte {at}, too early"), None),
         Kind::Longer => ("size", format!("bytes after its end at {at}"), None),
-        Kind::Hash => ("hash", "its hash is not the one in the manifest, though all samples are whole".into(), None),
+        Kind::Hash => {
+            ("hash", "its hash is not the one in the manifest, though all samples are whole".into(), None)
+        }
     };
     Trouble { file: file.to_owned(), code, detail, sample: sample.map(name) }
 }
@@ -232,15 +235,19 @@ fn read_some(cache: &Cache, job: &Job<'_>, depth: Depth) -> Found {
     };
     let mut found = Found::default();
     let mut payload = Vec::new();
+    let len = file.metadata().map_or(0, |meta| meta.len());
     for i in job.first..job.first + shard.rows {
         if !depth.takes(&format!("{} {i}", job.split.name)) {
             continue;
         }
         let record = job.loaded.record(i);
-        payload.resize(record.row.size as usize, 0);
         found.read += 1;
         found.bytes += u64::from(record.row.size);
-        let right = file.read_exact_at(&mut payload, record.row.offset).is_ok()
+        // Nothing is allocated that the file cannot fill.
+        let there = record.row.offset.saturating_add(u64::from(record.row.size)) <= len;
+        payload.resize(if there { record.row.size as usize } else { 0 }, 0);
+        let right = there
+            && file.read_exact_at(&mut payload, record.row.offset).is_ok()
             && sum::crc32(&payload) == record.row.crc32;
         if !right {
             let flaw = Flaw { at: record.row.offset, kind: Kind::Differs(Part::Payload(0)) };

@@ -9,10 +9,12 @@ use super::cache::trouble_of;
 use super::{Sample, Trouble, open, unreadable};
 use crate::error::{Error, Result};
 use crate::names::shown;
-use crate::out::{self, Claim};
+use crate::out::{self, Claim, place};
 use crate::shards::check::check;
 use crate::shards::tables::{self, Content};
-use crate::shards::{Cache, FileSum, MANIFEST, Owned, Place, Record, Split, index, read, seal};
+use crate::shards::{
+    Cache, FileSum, MANIFEST, Owned, Place, READER, READER_TEXT, Record, Split, index, read, seal,
+};
 
 /// What a repair did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -33,6 +35,9 @@ pub fn repair(folder: &Path) -> Result<Repaired> {
         let why = "was altered after it was written, so it cannot tell which shards there must be; type the \
                    `prep pack` that made it with --resume";
         return Err(Error::table(folder.join(MANIFEST), None, why));
+    }
+    for split in &cache.splits {
+        place::check_no_links(&cache.folder_of(split), std::iter::empty())?;
     }
     let _claim = Claim::take(folder)?;
     let mut repaired = Repaired::default();
@@ -62,6 +67,14 @@ pub fn repair(folder: &Path) -> Result<Repaired> {
             }
             value["splits"][&split.name]["tables"][name] = json!({"bytes": sum.bytes, "xxh3_64": sum.hex()});
         }
+    }
+    let reader = FileSum::of_file(&folder.join(READER)).ok();
+    if cache.files.get(READER).is_some_and(|sum| reader != Some(*sum)) {
+        // The one of this version, which reads every earlier cache.
+        out::write_whole("writing the reader", &folder.join(READER), READER_TEXT, false)?;
+        let sum = FileSum::of(READER_TEXT);
+        value["files"][READER] = json!({"bytes": sum.bytes, "xxh3_64": sum.hex()});
+        repaired.changed.push(READER.to_owned());
     }
     if let Value::Object(map) = &mut value {
         map.shift_remove("seal");

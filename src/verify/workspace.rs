@@ -16,7 +16,11 @@ pub fn run(folder: &Path, depth: Depth, crew: &Crew<'_>, watch: &mut dyn Watch) 
     let path = folder.join("manifest.csv");
     let table = table::read(&path)?;
     let Some(places) = Places::find(&table) else {
-        return Err(Error::table(&path, None, "this is no manifest of prep: columns path, status, hash … are missing"));
+        return Err(Error::table(
+            &path,
+            None,
+            "this is no manifest of prep: columns path, status, hash … are missing",
+        ));
     };
     let mut rows = Vec::new();
     for i in 0..table.len() {
@@ -26,7 +30,8 @@ pub fn run(folder: &Path, depth: Depth, crew: &Crew<'_>, watch: &mut dyn Watch) 
             rows.push((i, row));
         }
     }
-    let mut report = Report { kind: "workspace", files: 1 + rows.len(), samples: rows.len(), ..Report::default() };
+    let mut report =
+        Report { kind: "workspace", files: 1 + rows.len(), samples: rows.len(), ..Report::default() };
     if rows.iter().all(|(_, row)| row.hash.is_empty()) {
         let why = "has no hashes: `prep shrink` and `prep audit` write them";
         return Err(Error::table(&path, None, why));

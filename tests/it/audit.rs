@@ -130,12 +130,14 @@ fn png(picture: &Rgb8) -> Vec<u8> {
 fn the_messy_set_shows_every_planted_fault_and_no_error_on_a_good_file() {
     let Some(tar) = crate::env::shared("corpus/data/messy_clothing.tar") else { return };
     let env = Env::new();
-    let done = std::process::Command::new("tar").arg("-xf").arg(tar).arg("-C").arg(env.path("")).status().unwrap();
+    let done =
+        std::process::Command::new("tar").arg("-xf").arg(tar).arg("-C").arg(env.path("")).status().unwrap();
     assert!(done.success());
     let (document, code) = audit(&env, &["messy_clothing"]);
     assert_eq!(code, Some(1));
     let codes = by_code(&document);
-    let has = |code: &str, path: &str| codes.get(code).is_some_and(|all| all.iter().flatten().any(|p| p == path));
+    let has =
+        |code: &str, path: &str| codes.get(code).is_some_and(|all| all.iter().flatten().any(|p| p == path));
     let truth = env.rows("messy_clothing/truth/files.csv");
     assert!(truth.len() > 500, "the test saw only {} files", truth.len());
     let mut wrong = Vec::new();
@@ -260,7 +262,8 @@ fn excluded_rows_are_left_out_by_later_commands_and_undo_takes_it_back() {
     let told = env.ok(&["audit", "set", "--exclude", "D001"]);
     assert!(told.stderr.contains("Excluded 1 image"), "{}", told.stderr);
     let rows = env.rows("set/manifest.csv");
-    let out: Vec<&str> = rows.iter().filter(|r| r["status"] == "excluded").map(|r| r["path"].as_str()).collect();
+    let out: Vec<&str> =
+        rows.iter().filter(|r| r["status"] == "excluded").map(|r| r["path"].as_str()).collect();
     assert_eq!(out, ["rust/copy.jpg"]);
     let weights = env.ok(&["weights", "set", "--json", "-q"]);
     let all = env.ok(&["stats", "set", "--json", "-q", "--no-write", "--by", "split"]);
@@ -287,7 +290,8 @@ fn a_manifest_that_was_edited_by_hand_is_not_undone_unseen() {
     assert!(!env.path("set/manifest.csv").exists());
 }
 
-const NASTY: [&str; 4] = ["<img src=x onerror=alert(1)>.jpg", "=cmd|' !A0'.jpg", "\u{1b}[31mred.jpg", "a\u{202e}gpj.exe.jpg"];
+const NASTY: [&str; 4] =
+    ["<img src=x onerror=alert(1)>.jpg", "=cmd|' !A0'.jpg", "\u{1b}[31mred.jpg", "a\u{202e}gpj.exe.jpg"];
 
 #[test]
 fn names_from_the_disk_appear_as_text_everywhere() {
@@ -296,7 +300,18 @@ fn names_from_the_disk_appear_as_text_everywhere() {
         env.write(format!("set/rust & <b>/{name}"), &photo(i as u32));
         env.write(format!("set/=1+1/{name}"), &photo(i as u32));
     }
-    let html = ["audit", "set", "-v", "--fail-on", "never", "--html=r.html", "--facts", "f.csv", "--findings", "g.csv"];
+    let html = [
+        "audit",
+        "set",
+        "-v",
+        "--fail-on",
+        "never",
+        "--html=r.html",
+        "--facts",
+        "f.csv",
+        "--findings",
+        "g.csv",
+    ];
     let ran = env.ok(&html);
     for text in [&ran.stdout, &ran.stderr] {
         assert!(!text.contains('\u{1b}') && !text.contains('\u{202e}'), "{text}");
@@ -330,7 +345,8 @@ fn a_saved_list_goes_back_into_prep() {
 fn a_class_from_another_camera_is_the_first_shortcut() {
     let env = Env::new();
     for i in 0..60_u32 {
-        let (class, size) = if i % 3 == 0 { ("rust", (200, 150)) } else { (["scab", "ok"][i as usize % 2], (160, 120)) };
+        let (class, size) =
+            if i % 3 == 0 { ("rust", (200, 150)) } else { (["scab", "ok"][i as usize % 2], (160, 120)) };
         env.write(format!("set/{class}/{i:02}.jpg"), &jpeg(&picture(size.0, size.1, i * 10), BASELINE));
     }
     let (document, _) = audit(&env, &["set", "--select", "X"]);
@@ -345,7 +361,12 @@ fn leaks_between_splits_are_found() {
     let mut table = String::from("path,label,split,group\n");
     for i in 0..20_u32 {
         env.write(format!("im/{i:02}.jpg"), &photo(i));
-        table += &format!("im/{i:02}.jpg,{},{},p{}\n", ["a", "b"][i as usize % 2], if i < 15 { "train" } else { "val" }, i / 2);
+        table += &format!(
+            "im/{i:02}.jpg,{},{},p{}\n",
+            ["a", "b"][i as usize % 2],
+            if i < 15 { "train" } else { "val" },
+            i / 2
+        );
     }
     env.write("im/copy.jpg", &photo(3));
     table += "im/copy.jpg,b,val,p99\n";
@@ -367,7 +388,10 @@ fn what_is_in_another_set_too_is_told() {
     good_set(&env, 10);
     env.write("bench/x.jpg", &photo(4));
     env.write("bench/y.jpg", &with_comment(&photo(5)));
-    env.write("bench/z.jpg", &jpeg(&picture(160, 120, 60), imgprep::decode::Shape { quality: 50, ..BASELINE }));
+    env.write(
+        "bench/z.jpg",
+        &jpeg(&picture(160, 120, 60), imgprep::decode::Shape { quality: 50, ..BASELINE }),
+    );
     let (document, code) = audit(&env, &["set", "--against", "bench"]);
     let codes = by_code(&document);
     assert_eq!(code, Some(1));
@@ -382,7 +406,18 @@ fn results_do_not_depend_on_threads() {
     env.write("set/rust/copy.jpg", &fs::read(env.path("set/rust/00.jpg")).unwrap());
     env.write("set/rust/bad.jpg", b"GIF89a");
     let run = |threads: &str| -> (Ran, Vec<u8>, Vec<u8>) {
-        let args = ["audit", "set", "--no-cache", "-j", threads, "--json", "-q", "--html=r.html", "--facts", "f.csv"];
+        let args = [
+            "audit",
+            "set",
+            "--no-cache",
+            "-j",
+            threads,
+            "--json",
+            "-q",
+            "--html=r.html",
+            "--facts",
+            "f.csv",
+        ];
         let ran = env.run(&args);
         (ran, fs::read(env.path("r.html")).unwrap(), fs::read(env.path("f.csv")).unwrap())
     };

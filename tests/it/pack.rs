@@ -111,8 +111,11 @@ fn tar(archive: &[u8]) -> Vec<(String, Vec<u8>)> {
             String::from_utf8(head[from..to].split(|b| *b == 0).next().unwrap().to_vec()).unwrap()
         };
         let octal = |from, to| usize::from_str_radix(text(from, to).trim(), 8).unwrap();
-        let sum: usize =
-            head.iter().enumerate().map(|(i, b)| if (148..156).contains(&i) { 32 } else { usize::from(*b) }).sum();
+        let sum: usize = head
+            .iter()
+            .enumerate()
+            .map(|(i, b)| if (148..156).contains(&i) { 32 } else { usize::from(*b) })
+            .sum();
         assert_eq!(octal(148, 156), sum);
         assert_eq!((&text(257, 263)[..], octal(136, 148), head[156]), ("ustar", 0, b'0'));
         let size = octal(124, 136);
@@ -203,13 +206,17 @@ fn every_row_is_in_one_part_or_left_out_and_every_layout_holds_the_same_samples(
 fn mds_shards_are_read_by_the_rules_of_mosaicml_of_litdata_and_of_numpy() {
     let env = Env::new();
     set(&env, "in", 40);
-    let more: [(&str, &[&str], &str); 3] =
-        [("fixed", &["--size", "32x40"], "ndarray:uint8:32,40,3"), ("jpeg", &[], "jpeg"), ("pil", &["--store", "raw"], "pil")];
+    let more: [(&str, &[&str], &str); 3] = [
+        ("fixed", &["--size", "32x40"], "ndarray:uint8:32,40,3"),
+        ("jpeg", &[], "jpeg"),
+        ("pil", &["--store", "raw"], "pil"),
+    ];
     for (out, args, encoding) in more {
         pack(&env, "in", out, &[args, &["--shard-size", "100k", "-q"]].concat());
         let samples = read(&env.path(out), "train");
         let index: Value =
-            serde_json::from_slice(&std::fs::read(env.path(format!("{out}/train/index.json"))).unwrap()).unwrap();
+            serde_json::from_slice(&std::fs::read(env.path(format!("{out}/train/index.json"))).unwrap())
+                .unwrap();
         let (shards, chunks) = (index["shards"].as_array().unwrap(), index["chunks"].as_array().unwrap());
         assert!(shards.len() > 1 && shards.len() == chunks.len(), "{out}: {} shards", shards.len());
         let document = manifest(&env.path(out));
@@ -223,9 +230,23 @@ fn mds_shards_are_read_by_the_rules_of_mosaicml_of_litdata_and_of_numpy() {
             assert_eq!(chunk["chunk_bytes"], bytes.len());
             assert_eq!(shard["column_encodings"][0], encoding);
             assert_eq!(shard["column_sizes"], serde_json::json!([null, null]));
-            let known = ["version", "format", "compression", "hashes", "size_limit", "column_names",
-                "column_encodings", "column_sizes", "samples", "raw_data", "zip_data"];
-            assert!(shard.as_object().unwrap().keys().all(|key| known.contains(&key.as_str())), "MosaicML refuses others");
+            let known = [
+                "version",
+                "format",
+                "compression",
+                "hashes",
+                "size_limit",
+                "column_names",
+                "column_encodings",
+                "column_sizes",
+                "samples",
+                "raw_data",
+                "zip_data",
+            ];
+            assert!(
+                shard.as_object().unwrap().keys().all(|key| known.contains(&key.as_str())),
+                "MosaicML refuses others"
+            );
             let entry = &document["splits"]["train"]["shards"][number];
             let (image0, stride) = (entry["image0"].as_u64().unwrap() as usize, &document["image"]["stride"]);
             let read = mds(&bytes);
@@ -255,25 +276,31 @@ fn tars_hold_adjacent_members_and_their_indexes_point_into_them() {
     set(&env, "in", 20);
     pack(&env, "in", "out", &options("wds", false));
     let samples = read(&env.path("out"), "train");
-    let wids: Value = serde_json::from_slice(&std::fs::read(env.path("out/train/wids.json")).unwrap()).unwrap();
+    let wids: Value =
+        serde_json::from_slice(&std::fs::read(env.path("out/train/wids.json")).unwrap()).unwrap();
     let mut at = 0;
     for shard in wids["shardlist"].as_array().unwrap() {
         let name = shard["url"].as_str().unwrap();
         let archive = std::fs::read(env.path(format!("out/train/{name}"))).unwrap();
         assert_eq!(shard["filesize"], archive.len());
         let members = tar(&archive);
-        let index = std::fs::read_to_string(env.path(format!("out/train/{}", name.replace(".tar", ".idx")))).unwrap();
+        let index =
+            std::fs::read_to_string(env.path(format!("out/train/{}", name.replace(".tar", ".idx")))).unwrap();
         let mut lines = index.lines();
         assert_eq!(lines.next().unwrap(), format!("v1.2 {}", shard["nsamples"]));
         for group in members.chunks(3) {
             let sample = &samples[at];
             let key = format!("{:09}", sample.row);
-            let names: Vec<&str> = group.iter().map(|(name, _)| name.strip_prefix(&key[..]).unwrap()).collect();
+            let names: Vec<&str> =
+                group.iter().map(|(name, _)| name.strip_prefix(&key[..]).unwrap()).collect();
             assert_eq!(names, [".cls", ".jpg", ".json"]);
             assert_eq!(group[0].1, sample.label.to_string().as_bytes());
             assert_eq!(group[1].1, sample.payload);
             let about: Value = serde_json::from_slice(&group[2].1).unwrap();
-            assert_eq!((about["path"].as_str().unwrap(), about["row"].as_u64().unwrap()), (&sample.path[..], u64::from(sample.row)));
+            assert_eq!(
+                (about["path"].as_str().unwrap(), about["row"].as_u64().unwrap()),
+                (&sample.path[..], u64::from(sample.row))
+            );
             let words: Vec<&str> = lines.next().unwrap().split(' ').collect();
             for (four, (name, content)) in words.chunks(4).zip(group) {
                 let (from, size): (usize, usize) = (four[1].parse().unwrap(), four[2].parse().unwrap());
@@ -296,7 +323,10 @@ fn betons_are_read_by_the_rules_of_ffcv_and_npy_shards_by_those_of_numpy() {
     let page = le(&file[4..8]) as usize;
     assert_eq!((le(&file[..2]), le(&file[2..4]), le(&file[8..16]) as usize), (2, 2, samples.len()));
     assert!(page >= 2 << 20 && page.is_power_of_two());
-    assert_eq!((file[24], &file[25..30], file[24 + 1041], &file[24 + 1042..24 + 1047]), (2, &b"image"[..], 1, &b"label"[..]));
+    assert_eq!(
+        (file[24], &file[25..30], file[24 + 1041], &file[24 + 1042..24 + 1047]),
+        (2, &b"image"[..], 1, &b"label"[..])
+    );
     let table = le(&file[16..24]) as usize;
     assert_eq!(file.len(), table + 24 * samples.len());
     for (i, sample) in samples.iter().enumerate() {
@@ -307,7 +337,10 @@ fn betons_are_read_by_the_rules_of_ffcv_and_npy_shards_by_those_of_numpy() {
         assert_eq!(&file[at..at + 32 * 40 * 3], sample.payload);
         assert_eq!(at / page, (at + 32 * 40 * 3 - 1) / page, "a sample crosses a page");
         let entry = &file[table + 24 * i..][..24];
-        assert_eq!((le(&entry[..8]) as usize, le(&entry[8..16]) as usize, le(&entry[16..]) as usize), (i, at, 32 * 40 * 3));
+        assert_eq!(
+            (le(&entry[..8]) as usize, le(&entry[8..16]) as usize, le(&entry[16..]) as usize),
+            (i, at, 32 * 40 * 3)
+        );
     }
     pack(&env, "in", "npy", &options("npy", true));
     let samples = read(&env.path("npy"), "train");
@@ -368,7 +401,8 @@ fn threads_do_not_change_a_byte() {
 fn the_order_is_that_of_the_page_and_depends_on_the_seed() {
     let env = Env::new();
     set(&env, "in", 30);
-    let paths = |out: &str| -> Vec<String> { read(&env.path(out), "train").into_iter().map(|s| s.path).collect() };
+    let paths =
+        |out: &str| -> Vec<String> { read(&env.path(out), "train").into_iter().map(|s| s.path).collect() };
     pack(&env, "in", "source", &["--order", "source", "-q"]);
     let sorted = paths("source");
     assert!(sorted.is_sorted() && sorted.len() > 20);
@@ -387,7 +421,8 @@ fn the_order_is_that_of_the_page_and_depends_on_the_seed() {
 fn every_jpeg_in_a_shard_is_one_that_gpus_take_and_what_is_one_already_is_not_coded_again() {
     let env = Env::new();
     let photo = pictures::picture(160, 120, 5);
-    let shape = |chroma, progressive| Shape { quality: 90, chroma, progressive, restart_rows: 0, arithmetic: false };
+    let shape =
+        |chroma, progressive| Shape { quality: 90, chroma, progressive, restart_rows: 0, arithmetic: false };
     let baseline = pictures::jpeg(&photo, shape(Chroma::Yuv420, false));
     let exif = [b"Exif\0\0".as_slice(), &pictures::exif(6)].concat();
     let turned = pictures::after_soi(&baseline, &pictures::segment(0xe1, &exif));
@@ -404,16 +439,18 @@ fn every_jpeg_in_a_shard_is_one_that_gpus_take_and_what_is_one_already_is_not_co
     for (name, bytes) in &files {
         env.write(format!("in/{name}"), bytes);
     }
-    for (sub, chroma, copied) in
-        [("420", Chroma::Yuv420, vec!["baseline.jpg", "noted.jpg"]), ("444", Chroma::Yuv444, vec!["fine.jpg"])]
-    {
+    for (sub, chroma, copied) in [
+        ("420", Chroma::Yuv420, vec!["baseline.jpg", "noted.jpg"]),
+        ("444", Chroma::Yuv444, vec!["fine.jpg"]),
+    ] {
         let out = format!("out-{sub}");
         pack(&env, "in", &out, &["--chroma", sub, "-q"]);
         let samples = read(&env.path(&out), "all");
         assert_eq!(samples.len(), files.len());
         let mut as_they_were = Vec::new();
         for sample in &samples {
-            let opened = imgprep::decode::open(&sample.payload, Path::new("x.jpg"), &Default::default()).unwrap();
+            let opened =
+                imgprep::decode::open(&sample.payload, Path::new("x.jpg"), &Default::default()).unwrap();
             let header = opened.header();
             let kind = header.jpeg.unwrap();
             assert!(kind.plain && !kind.progressive && kind.chroma == chroma, "{}: {kind:?}", sample.path);
@@ -446,7 +483,8 @@ fn pixels_are_those_of_the_decoder_fitted_as_asked() {
     };
     assert_eq!(one("whole", &["--store", "raw"]).0, photo);
     let (crop, _) = one("crop", &["--size", "40x40"]);
-    let middle: Vec<u8> = (0..40).flat_map(|y| photo.data[(y * 80 + 20) * 3..(y * 80 + 60) * 3].to_vec()).collect();
+    let middle: Vec<u8> =
+        (0..40).flat_map(|y| photo.data[(y * 80 + 20) * 3..(y * 80 + 60) * 3].to_vec()).collect();
     assert_eq!(crop.data, middle);
     let (pad, flags) = one("pad", &["--size", "80x80", "--fit", "pad"]);
     assert_eq!((flags, &pad.data[20 * 240..60 * 240], pad.data[0]), (8, &photo.data[..], 0));
@@ -459,7 +497,12 @@ fn pixels_are_those_of_the_decoder_fitted_as_asked() {
 fn labels_groups_and_parts_come_from_the_table() {
     let env = Env::new();
     let mut table = "path,label,group,split\n".to_owned();
-    let rows = [("a", "x", "p1", "train"), ("b", "x|y", "p2", "train"), ("c", "", "", "../evil"), ("d", "z", "p1", "")];
+    let rows = [
+        ("a", "x", "p1", "train"),
+        ("b", "x|y", "p2", "train"),
+        ("c", "", "", "../evil"),
+        ("d", "z", "p1", ""),
+    ];
     for (i, (name, label, group, split)) in rows.iter().enumerate() {
         env.write(format!("in/{name}.png"), &png(30 + i as u32, 20, i as u32));
         table.push_str(&format!("{name}.png,{label},{group},{split}\n"));
@@ -476,7 +519,11 @@ fn labels_groups_and_parts_come_from_the_table() {
     assert_eq!((train[1].label, train[1].group, train[1].flags & 4), (-1, 1, 4));
     let evil = read(&env.path("out"), "../evil");
     assert_eq!((evil[0].label, evil[0].group), (-1, -1));
-    assert_eq!(read(&env.path("out"), "unassigned")[0].group, 0, "the same group has the same index in all parts");
+    assert_eq!(
+        read(&env.path("out"), "unassigned")[0].group,
+        0,
+        "the same group has the same index in all parts"
+    );
     // Sample 1 is in both of its classes.
     let ptr: Vec<u64> = npy(&env.path("out/train/class_ptr.npy")).chunks(8).map(le).collect();
     let of: Vec<u64> = npy(&env.path("out/train/class_rows.npy")).chunks(4).map(le).collect();
@@ -519,7 +566,12 @@ fn a_workspace_gets_its_shards_inside_and_its_copies_bit_for_bit() {
     let samples = read(&env.path("work/shards"), "train");
     assert_eq!(samples.len(), 15);
     for sample in &samples {
-        assert_eq!(sample.payload, std::fs::read(env.path("work").join(&sample.path)).unwrap(), "{}", sample.path);
+        assert_eq!(
+            sample.payload,
+            std::fs::read(env.path("work").join(&sample.path)).unwrap(),
+            "{}",
+            sample.path
+        );
         assert_eq!(sample.flags, 3);
     }
     // The copies were not decoded: what they are like on average, only stats can tell.
@@ -527,6 +579,18 @@ fn a_workspace_gets_its_shards_inside_and_its_copies_bit_for_bit() {
     env.ok(&["stats", "work", "-q"]);
     env.ok(&["pack", "work", "--force", "-q"]);
     assert!(manifest(&env.path("work/shards"))["stats"]["mean"][0].as_f64().is_some());
+    // One that a person or an audit has excluded stays out, with its reason.
+    let table = std::fs::read_to_string(env.path("work/manifest.csv")).unwrap();
+    let victim = format!("{},rust,", samples.iter().find(|s| s.label == 0).unwrap().path);
+    let line = table.lines().find(|line| line.starts_with(&victim)).unwrap();
+    let excluded = line.replacen(",ok,,", ",excluded,excluded: blurred,", 1);
+    assert_ne!(line, excluded);
+    std::fs::write(env.path("work/manifest.csv"), table.replace(line, &excluded)).unwrap();
+    env.ok(&["pack", "work", "--force", "-q"]);
+    let left = env.rows("work/shards/left_out.csv");
+    assert!(left.iter().any(|r| r["status"] == "excluded" && r["reason"] == "excluded: blurred"), "{left:?}");
+    assert_eq!(read(&env.path("work/shards"), "train").len(), 14);
+    std::fs::write(env.path("work/manifest.csv"), table).unwrap();
     // One that was changed since is decoded, and found out.
     let victim = env.path("work").join(&samples[0].path);
     let bytes = std::fs::read(&victim).unwrap();
@@ -583,7 +647,8 @@ fn kills_leave_no_manifest_or_a_whole_cache_and_the_resumed_result_is_the_same()
     let (mut unfinished, mut finished) = (0, 0);
     for round in 0..rounds {
         let pause = whole_run.mul_f64(0.15 + 0.9 * ((round * 7) % rounds) as f64 / rounds as f64);
-        let mut command = env.command(&[&["pack", "in", "-o", "out", "--resume", "-j", "2"], &args[..]].concat());
+        let mut command =
+            env.command(&[&["pack", "in", "-o", "out", "--resume", "-j", "2"], &args[..]].concat());
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).process_group(0).spawn().unwrap();
         std::thread::sleep(pause);
         let group = rustix::process::Pid::from_raw(child.id() as i32).unwrap();

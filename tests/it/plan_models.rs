@@ -31,23 +31,33 @@ fn check(row: &Measured) -> f64 {
     assert_eq!(m.parameters, row.parameters, "{row:?}");
     assert_eq!(m.conv_values, row.conv_output_values_per_image, "{row:?}");
     let ratio = m.kept_bytes as f64 / row.saved_bytes_per_image as f64;
-    // Half a percent where Swin's windows do not divide the picture, next to nothing elsewhere.
-    assert!((0.99..1.01).contains(&ratio), "{row:?}: {} is {ratio}", m.kept_bytes);
+    assert!((ratio - 1.0).abs() < 0.0001, "{row:?}: {} is {ratio}", m.kept_bytes);
     ratio
 }
 
 #[test]
-fn networks_keep_what_pytorch_was_seen_to_keep() {
+fn every_network_keeps_what_pytorch_was_seen_to_keep_at_every_size_in_both_precisions() {
     let rows = measured(include_str!("../fixtures/activations.csv"));
-    let worst = rows.iter().map(check).fold(0.0, |worst: f64, ratio| worst.max((ratio - 1.0).abs()));
-    println!("{} rows, the worst is {:.4} % off", rows.len(), worst * 100.0);
-    // bench/activations.py has measured these so far; the table grows, and never shrinks (issue 7).
-    let mut seen: Vec<&str> = rows.iter().map(|r| r.model.as_str()).collect();
-    seen.sort_unstable();
-    seen.dedup();
-    assert!(rows.len() >= 59 && seen.len() >= 11, "{} rows of {} networks", rows.len(), seen.len());
-    let known: Vec<&str> = builtin::list().unwrap().into_iter().map(|(name, _)| name).collect();
-    assert!(seen.iter().all(|name| known.contains(name)), "{seen:?}");
+    let mut worst = std::collections::BTreeMap::new();
+    for row in &rows {
+        let off = (check(row) - 1.0).abs();
+        let known = worst.entry(row.model.as_str()).or_insert(off);
+        *known = off.max(*known);
+    }
+    println!("{} rows; the worst of each network: {worst:.6?}", rows.len());
+    for (name, _) in builtin::list().unwrap() {
+        for side in [160, 224, 288] {
+            for dtype in ["fp32", "bf16"] {
+                let is = |r: &&Measured| {
+                    r.model == name && (r.height, r.width) == (side, side) && r.dtype == dtype
+                };
+                // Still being measured: bf16 convolutions of this size are slow on a CPU.
+                let known = (name, side, dtype) != ("unet", 288, "bf16");
+                assert_eq!(rows.iter().filter(is).count(), usize::from(known), "{name} at {side} in {dtype}");
+            }
+        }
+    }
+    assert_eq!((worst.len(), rows.len()), (22, 22 * 3 * 2 - 1));
 }
 
 #[test]
@@ -142,13 +152,34 @@ fn a_file_of_ones_own_is_a_network() {
 #[test]
 fn mistakes_in_a_file_are_told_with_their_line() {
     let model = |layers: &str| own(&format!("[model.a]\nlayers = '''\n{layers}\n'''"), (32, 32)).unwrap_err();
-    assert!(model("conv 8 k=3\nrelo").contains("line 2: `relo` is neither"), "{}", model("conv 8 k=3\nrelo"));
+    assert!(model("conv 8 k=3\nrelo").contains("line 4: `relo` is neither"), "{}", model("conv 8 k=3\nrelo"));
     assert!(model("conv 8 q=3").contains("no `q=`"));
     assert!(model("conv 8 k=64").contains("too small"), "{}", model("conv 8 k=64"));
     assert!(model("conv 8 g=5").contains("groups"));
     assert!(model("add x").contains("nothing was kept"));
     assert!(model("9999999 x relu").contains("more than"));
     assert!(model("upsample 9999999").contains("larger than any"));
+    for (bad, word) in [
+        ("conv 8 8", "too many"),
+        ("relu 5", "too many"),
+        ("keep x y", "too many"),
+        ("groupnorm groups=0", "groups"),
+        ("groupnorm groups=2", "groups"),
+        ("window_attention heads=3 window=7 shift=99", "shift"),
+    ] {
+        assert!(model(bad).contains(word), "{bad}: {}", model(bad));
+    }
+    for (number, text) in [
+        (2, "[model.a]\nlayers = 'conv k='"),
+        (4, "[model.a]\nlayers = \'\'\'\nconv 8\nconv k=\'\'\'"),
+        (3, "[block]\nb = \'\'\'\nconv k=1 k=2\n\'\'\'\n[model.a]\nlayers = 'b'"),
+        (4, "[model.a]\nspeed = { images = nan, size = 224, on = 'x' }\n\nlayers = 'conv 8'"),
+        (2, "[model.a]\nlayers = 'conv 8'\nspeed = { images = inf, size = 224, on = 'x' }"),
+        (2, "[model.a]\nlayers = 'conv 8'\nspeed = { images = -1.0, size = 224, on = 'x' }"),
+        (2, "[model.a]\nlayers = 'conv 8'\nsize = 0"),
+    ] {
+        assert_eq!(file::parse(text).unwrap_err().0, Some(number), "{text}");
+    }
     let endless = own("[block]\na = '''\na\n'''\n[model.m]\nlayers = '''\na\n'''", (32, 32)).unwrap_err();
     assert!(endless.contains("deep"), "{endless}");
     let doubling = "[block]\na = '''\n9 x b\n'''\nb = '''\n9999 x d\n'''\nd = '''\n9999 x relu\n'''\n[model.m]\nlayers = '''\n99 x a\n'''";
@@ -186,5 +217,31 @@ fn pictures_need_not_be_square() {
         let kept = |size| net.measure(size, Precision::Fp32, true).unwrap().counted.kept_bytes;
         assert_eq!(kept((224, 448)), kept((448, 224)), "{name}");
         assert!(kept((224, 448)) > kept((224, 224)) * 19 / 10, "{name}");
+    }
+}
+
+/// The most bytes alive, an image, with each block checkpointed (non-reentrant): PyTorch's profiler on the CPU, torch 2,
+/// from two batches (2 and 4 for the vision transformer, 16 and 24 or 32 for the others: in small batches the gradients
+/// of large weights move the peak, so resnet50 shows 16,230,400 from 2 and 4). On the CPU convolutions copy their
+/// tensors into another layout, two or three maps at the peak of the ResNets, which a GPU does not.
+const CHECKPOINTED: [(&str, u32, u64, f64); 4] = [
+    ("vit_b_16", 224, 19_378_496, 0.001),
+    ("convnext_tiny", 160, 12_313_600, 0.001),
+    ("resnet18", 160, 7_782_400, 0.06),
+    ("resnet50", 160, 18_841_600, 0.12),
+];
+
+#[test]
+fn checkpointing_needs_what_pytorch_was_seen_to_need() {
+    for (name, side, measured, doubt) in CHECKPOINTED {
+        let net = Network::open(name).unwrap().measure((side, side), Precision::Fp32, true).unwrap();
+        let said = net.cuda.checkpointed_bytes.unwrap();
+        println!("{name} at {side}: {said}, measured {measured}");
+        assert!((said as f64 / measured as f64 - 1.0).abs() < doubt, "{name}: {said} and {measured}");
+        assert!(said < net.cuda.peak_bytes, "{name}");
+    }
+    for (name, _) in builtin::list().unwrap() {
+        let net = Network::open(name).unwrap().measure((224, 224), Precision::Bf16, true).unwrap();
+        assert!(net.cuda.checkpointed_bytes.is_none_or(|b| b > 0 && b <= net.cuda.peak_bytes), "{name}");
     }
 }

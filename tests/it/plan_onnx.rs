@@ -137,8 +137,9 @@ fn hostile_files_are_sentences_in_bounded_memory() {
     let side = |n: u8| field(1, &[1 << 3, n]);
     let shape = field(2, &[side(1), side(3), side(32), side(32)].concat());
     let input = field(11, &[field(1, b"x"), field(2, &field(1, &shape))].concat());
+    let out = |name: &str| field(12, &field(1, name.as_bytes()));
     let node = field(1, &[field(1, b"x"), field(1, b"w"), field(2, b"y"), field(4, b"Mul")].concat());
-    env.write("terabytes.onnx", &field(7, &[weight, input, node].concat()));
+    env.write("terabytes.onnx", &field(7, &[weight, input, node, out("y")].concat()));
     let why = env.refused(&["plan", "--model", "terabytes.onnx"]);
     assert!(why.contains("Mul"), "{why}");
     // Operations that run in a circle around a softmax, and one that takes what is made after it.
@@ -151,15 +152,19 @@ fn hostile_files_are_sentences_in_bounded_memory() {
     let around =
         [op("Identity", ["t", "k"], "s2"), op("Identity", ["s2", "k"], "t"), op("Relu", ["x", "k"], "y")];
     let input = field(11, &[field(1, b"x"), field(2, &field(1, &shape))].concat());
-    env.write("circle.onnx", &field(7, &[number, input, circle.concat(), around.concat()].concat()));
-    let ran = env.run(&["plan", "--model", "circle.onnx"]);
-    assert!(ran.code == Some(2) || ran.code == Some(0), "{} {}", ran.stdout, ran.stderr);
+    env.write(
+        "circle.onnx",
+        &field(7, &[number, input, circle.concat(), around.concat(), out("y")].concat()),
+    );
+    let why = env.refused(&["plan", "--model", "circle.onnx"]);
+    assert!(why.contains("`b`, which nothing before it makes"), "{why}");
     // A huge file whose weights are stepped over, not read.
     let mut sparse = field(
         7,
         &[
             field(1, &[field(1, b"x"), field(2, b"y"), field(4, b"Relu")].concat()),
             field(11, &[field(1, b"x"), field(2, &field(1, &shape))].concat()),
+            out("y"),
         ]
         .concat(),
     );
@@ -183,4 +188,115 @@ fn varint(mut n: u64) -> Vec<u8> {
     }
     out.push(n as u8);
     out
+}
+
+/// A graph of one picture of 3x32x32, with weights of the given sides, its nodes, and its output `y`.
+fn graph(weights: &[(&str, &[u8])], nodes: &[Vec<u8>]) -> Vec<u8> {
+    let side = |n: u8| field(1, &[1 << 3, n]);
+    let shape = field(2, &[side(1), side(3), side(32), side(32)].concat());
+    let mut parts = field(11, &[field(1, b"x"), field(2, &field(1, &shape))].concat());
+    for (name, dims) in weights {
+        let dims: Vec<u8> = dims.iter().flat_map(|n| [1 << 3, *n]).collect();
+        parts.extend(field(5, &[dims, vec![2 << 3, 1], field(8, name.as_bytes())].concat()));
+    }
+    parts.extend(nodes.concat());
+    parts.extend(field(12, &field(1, b"y")));
+    field(7, &parts)
+}
+
+fn node(op: &str, takes: &[&str], makes: &[&str], attributes: &[Vec<u8>]) -> Vec<u8> {
+    let mut parts: Vec<u8> = takes.iter().flat_map(|name| field(1, name.as_bytes())).collect();
+    parts.extend(makes.iter().flat_map(|name| field(2, name.as_bytes())));
+    parts.extend(field(4, op.as_bytes()));
+    parts.extend(attributes.iter().flat_map(|a| field(5, a)));
+    field(1, &parts)
+}
+
+fn ints(name: &str, values: &[u8]) -> Vec<u8> {
+    let mut parts = field(1, name.as_bytes());
+    parts.extend(values.iter().flat_map(|n| [8 << 3, *n]));
+    parts
+}
+
+fn int(name: &str, value: u8) -> Vec<u8> {
+    [field(1, name.as_bytes()), vec![3 << 3, value]].concat()
+}
+
+#[test]
+fn graphs_that_no_runtime_would_run_are_refused() {
+    let run = |bytes: &[u8]| {
+        let rules = imgprep::plan::tape::Rules { half: false, cuda: true, fused_attention: true };
+        read(bytes).and_then(|graph| graph.run((32, 32), rules))
+    };
+    let w: &[(&str, &[u8])] = &[("w", &[8, 3, 3, 3])];
+    let good = graph(w, &[node("Conv", &["x", "w"], &["y"], &[])]);
+    assert_eq!(run(&good).unwrap().parameters, 8 * 27);
+    let bad: &[(&str, Vec<u8>)] = &[
+        ("never made", graph(&[], &[node("Relu", &["x"], &["z"], &[])])),
+        ("nothing before it", graph(&[], &[node("Relu", &["q"], &["y"], &[])])),
+        ("nothing before it", graph(&[], &[node("Relu", &["y"], &["y"], &[])])),
+        ("not depend on the picture", graph(w, &[node("Relu", &["w"], &["y"], &[])])),
+        ("fewer inputs", graph(w, &[node("Conv", &[], &["y"], &[])])),
+        ("fewer inputs", graph(w, &[node("Conv", &["x"], &["y"], &[])])),
+        ("fewer inputs", graph(&[], &[node("Add", &["x"], &["y"], &[])])),
+        ("fewer inputs", graph(&[], &[node("Relu", &[], &["y"], &[])])),
+        ("makes nothing", graph(&[], &[node("Relu", &["x"], &[], &[])])),
+        (
+            "made twice",
+            graph(w, &[node("Relu", &["x"], &["y"], &[]), node("Conv", &["x", "w"], &["y"], &[])]),
+        ),
+        (
+            "order of other sides",
+            graph(&[], &[node("Transpose", &["x"], &["y"], &[ints("perm", &[0, 0, 0, 0])])]),
+        ),
+        ("side 9 of 4", graph(&[], &[node("Softmax", &["x"], &["y"], &[int("axis", 9)])])),
+        (
+            "have sides [99]",
+            graph(&[("w", &[99])], &[node("BatchNormalization", &["x", "w", "w", "w", "w"], &["y"], &[])]),
+        ),
+        ("99 times 1 channels", graph(&[("w", &[8, 99, 3, 3])], &[node("Conv", &["x", "w"], &["y"], &[])])),
+        ("99 channels", graph(&[("w", &[99, 8, 3, 3])], &[node("ConvTranspose", &["x", "w"], &["y"], &[])])),
+        ("kernel_shape", graph(w, &[node("Conv", &["x", "w"], &["y"], &[ints("kernel_shape", &[7, 7])])])),
+        ("nothing is left", graph(&[("w", &[0, 3, 3, 3])], &[node("Conv", &["x", "w"], &["y"], &[])])),
+    ];
+    for (word, bytes) in bad {
+        let why = run(bytes).unwrap_err();
+        assert!(why.contains(word), "{word}: {why}");
+    }
+    // Weights that claim more values than there are numbers.
+    let huge: Vec<u8> =
+        std::iter::repeat_n([1 << 3, 0xff, 0xff, 0xff, 0xff, 0xff, 0x1f], 16).flatten().collect();
+    let weight = field(5, &[huge, vec![2 << 3, 1], field(8, b"h")].concat());
+    let mut bytes = graph(&[], &[node("Relu", &["x"], &["y"], &[]), weight]);
+    assert!(run(&bytes).is_ok());
+    bytes.truncate(bytes.len() / 2);
+    assert!(run(&bytes).is_err());
+    // Sides that grow without end.
+    let unsqueezes: Vec<Vec<u8>> = (0..40)
+        .map(|i| {
+            let (from, to) = (format!("u{i}"), format!("u{}", i + 1));
+            let (from, to) = (if i == 0 { "x" } else { &from }, if i == 39 { "y" } else { &to });
+            node("Unsqueeze", &[from], &[to], &[ints("axes", &[0])])
+        })
+        .collect();
+    assert!(run(&graph(&[], &unsqueezes)).unwrap_err().contains("16 sides"));
+}
+
+#[test]
+fn a_long_graph_at_many_sizes_ends_soon_or_says_so() {
+    let env = Env::new();
+    let mut nodes = vec![node("Relu", &["x"], &["r0"], &[])];
+    for i in 0..20_000 {
+        let (from, to) = (format!("r{i}"), if i == 19_999 { "y".into() } else { format!("r{}", i + 1) });
+        nodes.push(node("Add", &[&from, "x"], &[&to], &[]));
+    }
+    env.write("long.onnx", &graph(&[], &nodes));
+    let sizes: Vec<String> = (1..=60).map(|n| n.to_string()).collect();
+    let list = format!("size={}", sizes.join(","));
+    let why = env.refused(&["plan", "--no-sample", "--model", "long.onnx", "--what-if", &list]);
+    assert!(why.contains("ask for fewer sizes"), "{why}");
+    // The same size twice is run once.
+    let twice = format!("batch={}", (1..=190).map(|n| n.to_string()).collect::<Vec<_>>().join(","));
+    let text = env.ok(&["plan", "--no-sample", "--model", "long.onnx", "--what-if", &twice]).stdout;
+    assert!(text.contains("What if"), "{text}");
 }

@@ -87,8 +87,14 @@ fn head(path: &Path, report: &Report<'_>) -> Head {
         key: blake3::hash(real.as_os_str().as_encoded_bytes()).to_hex()[..16].to_owned(),
         root: Some(if root == "." { String::new() } else { root }),
         uses: vec![
-            format!("prep audit {} --exclude list.txt", super::super::terminal::shell_word(&report.input.input)),
-            format!("prep shrink {} --files-from list.txt", super::super::terminal::shell_word(&report.input.input)),
+            format!(
+                "prep audit {} --exclude list.txt",
+                super::super::terminal::shell_word(&report.input.input)
+            ),
+            format!(
+                "prep shrink {} --files-from list.txt",
+                super::super::terminal::shell_word(&report.input.input)
+            ),
         ],
     }
 }

@@ -9,7 +9,8 @@ use crate::plan::gpu::{Optimizer, Precision};
 use crate::plan::net::Size;
 
 /// Says whether a training run fits into the card and the machine, and what would starve, before any of it is rented.
-/// Nothing is trained and nothing is written but what --log names; everything is computed from the set and the
+/// Nothing is trained, and nothing is written but what --log names and, in the user's cache folder, what a sample of
+/// the pictures told (--no-cache leaves that too); everything is computed from the set and the
 /// network's layers. Without --model it prints the set's own sums and the networks that it knows.
 #[derive(clap::Args, Debug)]
 #[command(verbatim_doc_comment, next_help_heading = "Plan options")]
@@ -48,13 +49,13 @@ pub struct Args {
     #[arg(long, value_enum, default_value = "fp32", value_name = "NAME")]
     pub sample: SampleName,
     /// Memory of the card, as in 8G or 24GiB
-    #[arg(long, value_name = "SIZE", value_parser = size)]
+    #[arg(long, value_name = "SIZE", value_parser = room)]
     pub vram: Option<u64>,
     /// Memory of the machine
-    #[arg(long, value_name = "SIZE", value_parser = size)]
+    #[arg(long, value_name = "SIZE", value_parser = room)]
     pub ram: Option<u64>,
     /// What the disk reads in a second
-    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "500M")]
+    #[arg(long, value_name = "SIZE", value_parser = speed, default_value = "500M")]
     pub bandwidth: u64,
     /// Compare in a table: size=, batch=, precision=, optimizer=, each with a list, as in size=160,224 batch=32,64
     #[arg(long, value_name = "KEY=LIST", num_args = 1..)]
@@ -65,10 +66,13 @@ pub struct Args {
     /// Decode no sample of the pictures
     #[arg(long)]
     pub no_sample: bool,
+    /// Decode a new sample, whatever is remembered of an earlier one
+    #[arg(long, conflicts_with = "no_sample")]
+    pub measure: bool,
     /// Add the configuration and its predictions to this file, as one JSON line
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "compare")]
     pub log: Option<PathBuf>,
-    /// Show the runs of such files side by side, and do nothing else
+    /// Show the runs of such files side by side (at most 1000), and do nothing else
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub compare: Vec<PathBuf>,
     // Last, or its heading would be that of all options above.
@@ -126,6 +130,25 @@ pub enum SampleName {
     Uint8,
 }
 
+/// Memory of a card or a machine.
+fn room(text: &str) -> Result<u64, String> {
+    match size(text)? {
+        n if n < 64_000_000 => Err(format!("that is {n} bytes; with its unit, as in 8G or 8GiB")),
+        n if n > 1 << 50 => Err("more than any machine has".into()),
+        n => Ok(n),
+    }
+}
+
+/// Bytes a second.
+fn speed(text: &str) -> Result<u64, String> {
+    match size(text)? {
+        n if n < 1000 => Err(format!("that is {n} bytes a second; with its unit, as in 500M")),
+        n if n > 1 << 50 => Err("more than any disk reads".into()),
+        n => Ok(n),
+    }
+}
+
+/// A side, or width and height.
 pub fn side_or_box(text: &str) -> Result<Size, String> {
     side(text)
         .map(|n| (n, n))

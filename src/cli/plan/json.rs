@@ -57,7 +57,7 @@ fn largest(answer: &Answer) -> Option<u64> {
 
 fn configuration(answer: &Answer) -> Value {
     json!({
-        "input": answer.root.as_ref().map(|r| r.to_string_lossy()),
+        "input": answer.root.as_ref().map(|r| r.canonicalize().unwrap_or_else(|_| r.clone()).to_string_lossy().into_owned()),
         "images": answer.facts.as_ref().map(|f| f.images),
         "model": answer.network.as_ref().map(|n| n.name.as_str()),
         "height": answer.size.0,
@@ -91,6 +91,7 @@ fn set(answer: &Answer) -> Value {
         "images": facts.images, "trained": facts.trained, "bytes": facts.bytes,
         "usual": [facts.usual.0, facts.usual.1], "largest": [facts.largest.0, facts.largest.1],
         "mean_pixels": facts.mean_pixels, "sized": facts.sized, "exact": facts.exact,
+        "shrunk_bytes_per_image": facts.shrunk.map(|s| s.0), "shrunk_pixels_per_image": facts.shrunk.map(|s| s.1),
         "inodes": files, "inodes_packed": shards,
         "seconds_to_read": facts.bytes as f64 / answer.bandwidth as f64,
         "lines": lines(&answer.set),
@@ -127,6 +128,12 @@ fn card(answer: &Answer) -> Value {
         "total_bytes": sum.total,
         "fits": answer.vram.map(|vram| sum.total <= vram),
         "largest_batch": largest(answer),
+        "effective_batch_made": answer.effective_batch.map(|wanted| {
+            wanted.div_ceil(answer.training.batch).saturating_mul(answer.training.batch)
+        }),
+        "without_no_grad_bytes": answer.net.as_ref().map(|net| {
+            net.cuda.kept_bytes.saturating_mul(answer.training.batch)
+        }),
         "accumulation_steps": answer.effective_batch.map(|wanted| wanted.div_ceil(answer.training.batch)),
         "reserve_share": gpu::RESERVE as f64 / 100.0,
         "context_bytes": gpu::CONTEXT,
@@ -168,6 +175,7 @@ fn throughput(answer: &Answer) -> Value {
     json!({
         "pictures": sampled.pictures.len(),
         "failed": sampled.failed,
+        "first_failure": sampled.why.as_ref().map(|(path, why)| json!({"path": path, "why": why})),
         "images_per_second_per_worker": sampled.rate(),
         "images_per_second_per_worker_shrunk": sampled.shrunk_rate(),
         "model_images_per_second": answer.network.as_ref().and_then(|n| n.speed.as_ref()).map(|s| json!({

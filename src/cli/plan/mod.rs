@@ -29,6 +29,9 @@ use crate::plan::sample::Sampled;
 use crate::plan::{cache, data, runs, sample};
 use crate::source::Listing;
 
+/// The folder of remembered samples, in the user's cache folder.
+const CACHE: &str = "prep-plan";
+
 /// Everything that was asked and answered, for the text and for JSON.
 struct Answer {
     size: Size,
@@ -49,6 +52,11 @@ struct Answer {
     host: Host,
     what_if: Vec<Case>,
     layers: bool,
+    /// The network and the set as they were typed.
+    asked: Option<String>,
+    input: PathBuf,
+    /// Are more pictures unusable than `--max-bad` allows?
+    too_bad: bool,
 }
 
 impl Answer {
@@ -65,7 +73,7 @@ impl Answer {
         let (Some(net), Some(network), Some(vram)) = (&self.net, &self.network, self.vram) else {
             return Vec::new();
         };
-        let at = |size, precision| network.measure(size, precision, self.fused).ok();
+        let at = |size, precision| network.sums(size, precision, self.fused).ok();
         gpu::steps(net, self.training, vram, &at)
     }
 }
@@ -90,6 +98,10 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal, flight: Option<&Fl
         runs::append(path, &json::run(&answer))?;
         terminal.say(&format!("added to {}; side by side: prep plan --compare {}", shown(path), shown(path)));
     }
+    if answer.too_bad {
+        terminal.warn("more pictures cannot be used than --max-bad allows");
+        return Ok(1);
+    }
     Ok(0)
 }
 
@@ -97,13 +109,18 @@ fn compare(args: &Args, global: &Global, terminal: &Terminal) -> Result<u8> {
     let mut all = Vec::new();
     for path in &args.compare {
         all.extend(runs::read(path)?);
+        if all.len() > runs::RUNS {
+            let why =
+                format!("--compare: more than {} runs; `tail -n 20 FILE` takes the last ones", runs::RUNS);
+            return Err(Error::Usage(why));
+        }
     }
     if global.json {
         let document = serde_json::json!({"schema": json::SCHEMA, "command": "plan", "runs": all});
         terminal.result(&format!("{document:#}\n"))?;
         return Ok(0);
     }
-    let rows = runs::side_by_side(&all);
+    let rows = runs::side_by_side(&all)?;
     let right: Vec<bool> = (0..=all.len()).map(|at| at > 0).collect();
     terminal.result(&columns(&rows, &right))?;
     Ok(0)
@@ -130,18 +147,27 @@ fn answer(
     };
     let loader =
         Loader { workers: args.workers, prefetch: args.prefetch, batch: args.batch, size, value_bytes };
+    if let Some(wanted) = args.effective_batch.filter(|wanted| *wanted < args.batch) {
+        let why = format!("--effective-batch {wanted} is smaller than --batch {}", args.batch);
+        return Err(Error::Usage(why));
+    }
+    let wrong = |network: &Network, size, why: String| {
+        Error::Usage(format!("{} at {}: {why}", network.name, gpu::shown_size(size)))
+    };
     let measure = |size, precision| -> Result<Option<Pair>> {
         let Some(network) = &network else { return Ok(None) };
-        let measured = network.measure(size, precision, fused);
-        measured
-            .map(Some)
-            .map_err(|why| Error::Usage(format!("{} at {}: {why}", network.name, gpu::shown_size(size))))
+        network.sums(size, precision, fused).map(Some).map_err(|why| wrong(network, size, why))
     };
-    let net = measure(size, training.precision)?;
+    let net = match &network {
+        Some(network) => {
+            Some(network.measure(size, training.precision, fused).map_err(|why| wrong(network, size, why))?)
+        }
+        None => None,
+    };
     if training.checkpointing && net.as_ref().is_some_and(|n| n.cuda.checkpointed_bytes.is_none()) {
         return Err(Error::Usage("--checkpointing: the blocks of this network are not known".into()));
     }
-    let Set { root, sampled, facts } = set(args, global, terminal, flight, size)?;
+    let Set { root, sampled, facts, too_bad } = set(args, global, terminal, flight, size)?;
     let host = host::host(loader, facts.as_ref().map(data::Facts::decoded));
     let what_if = what_if(args, &measure, (size, training, loader), facts.as_ref())?;
     Ok(Answer {
@@ -163,6 +189,9 @@ fn answer(
         host,
         what_if,
         layers: args.layers,
+        asked: args.model.clone(),
+        input: args.input.input.clone(),
+        too_bad,
     })
 }
 
@@ -178,6 +207,7 @@ struct Set {
     root: Option<PathBuf>,
     sampled: Option<Sampled>,
     facts: Option<data::Facts>,
+    too_bad: bool,
 }
 
 /// Looks at the set that is asked about, where there is one.
@@ -214,7 +244,12 @@ fn set(
     for sentence in &listing.said {
         terminal.say(sentence);
     }
-    Ok(Set { root: Some(listing.root), sampled, facts })
+    let listed = listing.entries.iter().filter(|e| e.fault.is_some()).count();
+    let mut too_bad = input.max_bad.exceeded(listed, listing.entries.len());
+    if let Some(sampled) = &sampled {
+        too_bad |= input.max_bad.exceeded(sampled.failed, sampled.pictures.len() + sampled.failed);
+    }
+    Ok(Set { root: Some(listing.root), sampled, facts, too_bad })
 }
 
 fn sampled(
@@ -224,8 +259,11 @@ fn sampled(
     flight: Option<&Flight>,
     size: Size,
 ) -> Result<Sampled> {
-    let place = cache_folder().map(|folder| cache::place(&folder, listing, size));
-    if let Some(known) = place.as_deref().and_then(cache::read) {
+    let options = format!("{} {:?} {:?}", args.input.max_pixels, args.input.max_seconds, global.memory);
+    // Beside the cache of facts, which is not of speeds.
+    let folder = run::cache_home(global).filter(|_| !global.no_cache).map(|home| home.with_file_name(CACHE));
+    let place = folder.map(|folder| cache::place(&folder, listing, size, &options));
+    if let Some(known) = place.as_deref().filter(|_| !args.measure).and_then(cache::read) {
         return Ok(known);
     }
     let cancel = Cancel::on_signals();
@@ -233,21 +271,19 @@ fn sampled(
     let crew = run::crew(global, &cancel, flight)?;
     let sampled = sample::sample(listing, size, &pipe, &crew)?;
     if let Some(place) = place.filter(|_| !global.dry_run) {
-        cache::write(&place, &sampled);
+        cache::write(&place, &sampled, listing.entries.iter().filter(|e| e.fault.is_none()).count());
     }
     Ok(sampled)
-}
-
-/// The user's cache folder.
-fn cache_folder() -> Option<PathBuf> {
-    let set = |name| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
-    set("XDG_CACHE_HOME").filter(|p| p.is_absolute()).or_else(|| Some(set("HOME")?.join(".cache")))
 }
 
 /// The networks that prep knows, as lines.
 fn networks() -> Result<Vec<Vec<String>>> {
     Ok(builtin::list()?
         .into_iter()
-        .map(|(name, model)| vec![name.to_owned(), model.about.clone(), format!("at {}", model.size)])
+        .map(|(name, model)| {
+            let aka =
+                if model.aka.is_empty() { String::new() } else { format!("or {}", model.aka.join(", ")) };
+            vec![name.to_owned(), model.about.clone(), format!("at {}", model.size), aka]
+        })
         .collect())
 }

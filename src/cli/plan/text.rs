@@ -1,13 +1,16 @@
 //! What `prep plan` says to a person: the verdict first, then each sum with its numbers, in plain words.
 
 use super::{Answer, Case, networks};
-use crate::cli::terminal::{bytes, columns, thousands};
+use crate::cli::terminal::{bytes, columns, plural, shell_word, thousands};
 use crate::names::shown;
 use crate::plan::data::{Facts, inodes};
-use crate::plan::gpu::{self, Optimizer, Sum, shown_size};
+use crate::plan::gpu::{self, Sum, shown_size};
 use crate::plan::host;
 use crate::plan::ledger::{Line, mb, mib};
 use crate::plan::net::{Size, Speed};
+
+/// Characters of the widest column of text.
+const WIDE: usize = 72;
 
 /// All of it.
 pub fn answer(answer: &Answer) -> String {
@@ -26,7 +29,7 @@ pub fn answer(answer: &Answer) -> String {
     text.push_str(&table(&answer.what_if));
     if answer.network.is_none() {
         text.push_str("\nNetworks that prep knows (--model NAME, or a file of your own: .onnx, .toml)\n");
-        text.push_str(&columns(&networks().unwrap_or_default(), &[false, false, false]));
+        text.push_str(&columns(&networks().unwrap_or_default(), &[false, false, false, false]));
     }
     text.push_str(&next(answer));
     text
@@ -78,7 +81,10 @@ fn card(answer: &Answer, sum: &Sum) -> String {
     rows.push(vec![mb(sum.total), format!("together ({})", mib(sum.total)), String::new()]);
     text.push_str(&columns(&rows, &[true, false, false]));
     let Some(net) = &answer.net else { return text };
-    if net.cuda.steps.iter().any(|s| s.name.contains("dropout")) && answer.training.checkpointing {
+    text.push_str(
+        "  Activations are what the layers put out; learning goes back through them, so all are kept until then.\n",
+    );
+    if net.counted.steps.iter().any(|s| s.name.contains("dropout")) && answer.training.checkpointing {
         text.push_str("  Dropout is drawn again by checkpointing unless its random state is kept.\n");
     }
     for sentence in answer.network.iter().flat_map(|n| &n.said) {
@@ -92,20 +98,26 @@ fn card(answer: &Answer, sum: &Sum) -> String {
         } else {
             String::new()
         };
+        let made = turns.saturating_mul(batch);
+        let off = if made == wanted {
+            String::new()
+        } else {
+            format!(" (not {}: that is no multiple of {})", thousands(wanted), thousands(batch))
+        };
         text.push_str(&format!(
-            "  Gradients of {turns} steps make one of {} images{norm}.\n",
-            thousands(turns * batch)
+            "  Gradients of {turns} steps make one of {} images{off}{norm}.\n",
+            thousands(made)
         ));
     }
     text.push_str(&format!("  {}\n", gpu::validation(net, answer.training)));
-    text.push_str("  The sum is of one card; channels-last changes speed and not size; torch.compile is outside of it (often less, more while it compiles).\n");
+    text.push_str("  The sum is of one card; channels-last changes speed and not size; torch.compile is outside of it\n  (often less, more while it compiles).\n");
     text
 }
 
 /// The numbers of a line, where they say more than the bytes.
 fn numbers(line: &Line) -> String {
     if line.numbers.contains(" x ") || line.numbers.contains(" + ") || line.numbers.contains(" - ") {
-        format!("= {}", line.numbers)
+        format!("= {}", line.told())
     } else {
         String::new()
     }
@@ -120,32 +132,56 @@ fn remedies(answer: &Answer, sum: &Sum) -> String {
     if steps.is_empty() {
         return String::new();
     }
-    let rows: Vec<Vec<String>> = steps
-        .iter()
-        .zip(1..)
-        .map(|(step, n): (_, usize)| {
-            vec![
-                format!("{n}."),
-                mb(step.total),
-                if step.fits { "fits" } else { "not yet" }.into(),
-                format!("largest batch {}", thousands(step.largest)),
-                step.what.clone(),
-            ]
-        })
-        .collect();
-    format!(
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for (step, n) in steps.iter().filter(|step| step.key != "nothing").zip(1..) {
+        let mut lines = wrapped(&step.what, WIDE).into_iter();
+        rows.push(vec![
+            if step.key == "together" { String::new() } else { format!("{n}.") },
+            mb(step.total),
+            if step.fits { "fits" } else { "not yet" }.into(),
+            format!("largest batch {}", thousands(step.largest)),
+            lines.next().unwrap_or_default(),
+        ]);
+        rows.extend(lines.map(|line| ["", "", "", "", &line].map(str::to_owned).to_vec()));
+    }
+    let mut text = format!(
         "\nWhat to try, in this order (each alone)\n{}",
         columns(&rows, &[true, true, false, false, false])
-    )
+    );
+    if let Some(step) = steps.iter().find(|step| step.key == "nothing") {
+        text.push_str(&format!(
+            "  {}: {}. A smaller network, or a larger card.\n",
+            step.what,
+            mb(step.total)
+        ));
+    }
+    text
+}
+
+/// `text` in lines of at most `most` characters, broken between words.
+fn wrapped(text: &str, most: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.is_empty() => line.push_str(word),
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= most => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
 }
 
 /// The machine's sum.
 fn machine(answer: &Answer) -> String {
     let host = &answer.host;
-    let mut text = format!(
-        "\nWhat the machine must hold to feed it ({} workers, {} batches ahead each)\n",
-        answer.loader.workers, answer.loader.prefetch
-    );
+    let how = match answer.loader.workers {
+        0 => "no workers: the training process loads the pictures itself".to_owned(),
+        n => format!("{}, {} ahead each", plural(n as usize, "worker"), batches(answer.loader.prefetch)),
+    };
+    let mut text = format!("\nWhat the machine must hold to feed it ({how})\n");
     let mut rows: Vec<Vec<String>> = host
         .lines
         .iter()
@@ -168,20 +204,38 @@ fn machine(answer: &Answer) -> String {
         ));
     }
     if let Some((fork, spawn)) = &host.cache {
-        text.push_str(&format!(
-            "  Caching the decoded set in memory would add {} (workers forked) or {} (spawned).\n",
-            bytes(fork.bytes),
-            bytes(spawn.bytes)
-        ));
+        let more = if answer.loader.workers == 0 {
+            mb(fork.bytes)
+        } else {
+            format!("{} (workers forked) or {} (spawned)", mb(fork.bytes), mb(spawn.bytes))
+        };
+        text.push_str(&format!("  Keeping all pictures decoded in memory would add {more}.\n"));
     }
     text
+}
+
+fn batches(n: u64) -> String {
+    if n == 1 { "1 batch".into() } else { format!("{} batches", thousands(n)) }
+}
+
+/// What of the sample cannot be used.
+fn failed(sampled: &crate::plan::sample::Sampled) -> String {
+    let Some((path, why)) = sampled.why.as_ref().filter(|_| sampled.failed > 0) else { return String::new() };
+    let all = sampled.failed + sampled.pictures.len();
+    format!(
+        "  {} of the {all} pictures of the sample cannot be used ({}: {}); `prep audit` lists all of them.\n",
+        sampled.failed,
+        shown(path),
+        shown(why)
+    )
 }
 
 /// How many workers feed how many images a second.
 fn feeding(answer: &Answer) -> String {
     let Some(sampled) = &answer.sampled else { return String::new() };
     let Some(rate) = sampled.rate() else {
-        return "\nNo picture of the sample could be decoded, so there is no speed to tell; `prep shrink` says why.\n".into();
+        let none = "\nNo picture of the sample could be decoded, so there is no speed to tell.\n";
+        return format!("{none}{}", failed(sampled));
     };
     let mut text = format!(
         "\nHow fast pictures come: {} of them were decoded and resized to {} here, on one core\n",
@@ -189,25 +243,29 @@ fn feeding(answer: &Answer) -> String {
         side(answer.size)
     );
     let shrunk = sampled.shrunk_rate();
-    let workers = answer.loader.workers.max(1);
+    let workers = answer.loader.workers;
     let row = |what: &str, rate: f64| {
-        vec![
-            what.to_owned(),
-            format!("{rate:.0} images/s a worker"),
-            format!("{:.0} with {workers} on as many cores", rate * workers as f64),
-        ]
+        let all = match workers {
+            0 => "by the training process, which waits for them".to_owned(),
+            n => format!("{:.0} with {n} on as many cores", rate * n as f64),
+        };
+        let one = if workers == 0 { "images/s" } else { "images/s a worker" };
+        vec![what.to_owned(), format!("{rate:.0} {one}"), all]
     };
     let mut rows = vec![row("as they are", rate)];
     rows.extend(shrunk.map(|rate| row("shrunk to a short edge of 512", rate)));
-    text.push_str(&columns(&rows, &[false, true, true]));
+    text.push_str(&columns(&rows, &[false, true, false]));
+    text.push_str(&failed(sampled));
     if let Some(Speed { images, size, on }) = answer.network.as_ref().and_then(|n| n.speed.as_ref()) {
         let area = f64::from(answer.size.0) * f64::from(answer.size.1) / f64::from(*size).powi(2);
         let eats = images / area.max(1e-9);
         let need = |rate: f64| (eats / rate).ceil().max(1.0);
         let small = shrunk.map(|rate| format!(", or {:.0} on shrunk ones", need(rate))).unwrap_or_default();
         text.push_str(&format!(
-            "  {} takes about {eats:.0} images/s on one {on}: {:.0} workers on these pictures{small}. Fewer, and the card waits.\n",
+            "  {} takes about {} images/s on one {}:\n  {:.0} workers on these pictures{small}. Fewer, and the card waits.\n",
             answer.network.as_ref().map_or("the network", |n| n.name.as_str()),
+            thousands(eats as u64),
+            shown(on),
             need(rate)
         ));
     }
@@ -318,19 +376,24 @@ fn table(cases: &[Case]) -> String {
     format!("\nWhat if\n{}", columns(&rows, &[true, true, false, false, true, true, true, true]))
 }
 
-/// What to type next.
+/// What to type next: a command that works, with the network and the set as they were typed.
 fn next(answer: &Answer) -> String {
-    let Some(network) = &answer.network else {
+    let (Some(network), Some(asked)) = (&answer.network, &answer.asked) else {
         return "Next: prep plan --model resnet50 --batch 64 --vram 8G\n".into();
     };
-    let slow = answer
-        .sampled
-        .as_ref()
-        .and_then(|s| Some(s.shrunk_rate()? / s.rate()?))
-        .is_some_and(|gain| gain > 1.5);
-    if slow && answer.root.is_some() {
-        return "Next: prep shrink, and the pictures come faster\n".into();
+    let here = answer.input.as_os_str() == ".";
+    let input = if here { String::new() } else { format!(" {}", shell_word(&answer.input)) };
+    let faster = |s: &crate::plan::sample::Sampled| Some(s.shrunk_rate()? / s.rate()? > 1.5);
+    if answer.root.is_some() && answer.sampled.as_ref().and_then(faster) == Some(true) {
+        return format!("Next: prep shrink{input}, and the pictures come faster\n");
     }
-    let optimizer = if answer.training.optimizer == Optimizer::AdamW { "" } else { " --optimizer adamw" };
-    format!("Next: prep plan --model {} --layers{optimizer}\n", network.name)
+    let model = shell_word(std::path::Path::new(asked));
+    let more = if answer.vram.is_none() {
+        "--vram 8G"
+    } else if network.has_layers() && !answer.layers {
+        "--layers"
+    } else {
+        "--what-if batch=16,32,64"
+    };
+    format!("Next: prep plan{input} --model {model} {more}\n")
 }

@@ -67,10 +67,42 @@ pub fn find(name: &str) -> Result<(&'static File, &'static str, &'static Model)>
         }
     }
     let names: Vec<&str> = list()?.into_iter().map(|(name, _)| name).collect();
+    let close = match nearest(&wanted)? {
+        Some(name) => format!(" (did you mean {name}?)"),
+        None => String::new(),
+    };
     Err(Error::Usage(format!(
-        "--model {}: no network of that name; there are {}; or give a file of your own (.onnx, .toml), or \
+        "--model {}: no network of that name{close}; there are {}; or give a file of your own (.onnx, .toml), or \
          params=25.6M,acts=11.1M@224",
         crate::names::shown(name),
         names.join(", ")
     )))
+}
+
+/// The network whose name, or other name, is the fewest letters from `wanted`, where a third of them are right.
+fn nearest(wanted: &str) -> Result<Option<&'static str>> {
+    let mut best: Option<(usize, &str)> = None;
+    for (own, model) in list()? {
+        for name in std::iter::once(own).chain(model.aka.iter().map(String::as_str)) {
+            let apart = edits(&name.replace('-', "_"), wanted);
+            if apart <= name.len() / 3 && best.is_none_or(|(least, _)| apart < least) {
+                best = Some((apart, own));
+            }
+        }
+    }
+    Ok(best.map(|(_, name)| name))
+}
+
+/// How many letters have to be put in, left out or replaced to make one word of another (Levenshtein 1965).
+fn edits(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().take(100).collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut corner = std::mem::replace(&mut row[0], i + 1);
+        for (j, y) in b.iter().enumerate() {
+            let least = (row[j] + 1).min(row[j + 1] + 1).min(corner + usize::from(x != *y));
+            corner = std::mem::replace(&mut row[j + 1], least);
+        }
+    }
+    row[b.len()]
 }

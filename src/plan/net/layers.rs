@@ -77,7 +77,15 @@ pub fn apply(run: &mut Runner<'_>, line: &Line, scope: &mut Scope) -> Result<(),
     if let Some((key, _)) = line.pairs.iter().find(|(key, _)| !keys.contains(&key.as_str())) {
         return Err(format!("{name} takes no `{key}=`"));
     }
-    let words = line.plain.iter().map(String::as_str).filter(|w| !switches.contains(w)).collect();
+    let words: Vec<&str> = line.plain.iter().map(String::as_str).filter(|w| !switches.contains(w)).collect();
+    let most = match *name {
+        "conv" | "deconv" | "linear" | "avgpool_to" | "upsample" | "pad" | "slice" | "keep" | "back" => 1,
+        "add" | "mul" | "concat" => usize::MAX,
+        _ => 0,
+    };
+    if let Some(word) = words.get(most) {
+        return Err(format!("`{word}` is a word too many for {name}"));
+    }
     Layer { run, line, scope, words }.apply()
 }
 

@@ -5,7 +5,7 @@
 /// One line, not yet run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
-    /// Its number within its text, counted from 1.
+    /// Its number in the file, counted from 1.
     pub number: usize,
     /// How often, as a sum.
     pub times: String,
@@ -22,11 +22,11 @@ const LINES: usize = 5_000;
 /// The most characters of a sum.
 const SUM: usize = 200;
 
-/// The lines of a text; empty ones and `#` comments are left out.
+/// The lines of a text that begins in line `first` of its file; empty ones and `#` comments are left out.
 ///
 /// # Errors
-/// A sentence with the line's number.
-pub fn parse(text: &str) -> Result<Vec<Line>, String> {
+/// The line's number and a sentence.
+pub fn parse(text: &str, first: usize) -> Result<Vec<Line>, (usize, String)> {
     let mut lines = Vec::new();
     for (at, line) in text.lines().enumerate() {
         let line = line.split('#').next().unwrap_or_default();
@@ -34,10 +34,11 @@ pub fn parse(text: &str) -> Result<Vec<Line>, String> {
         if words.is_empty() {
             continue;
         }
+        let number = first + at;
         if lines.len() == LINES {
-            return Err(format!("more than {LINES} lines; use blocks and repeats (`12 x block`)"));
+            let why = format!("more than {LINES} lines; use blocks and repeats (`12 x block`)");
+            return Err((number, why));
         }
-        let number = at + 1;
         let mut times = "1".to_owned();
         // `add x ifsame` is no repeat: how often is a number, or a sum that begins with one.
         if let [n, "x", _, ..] = words[..]
@@ -53,12 +54,12 @@ pub fn parse(text: &str) -> Result<Vec<Line>, String> {
                 None => parsed.plain.push((*word).to_owned()),
                 Some((key, value)) if !key.is_empty() && !value.is_empty() => {
                     if parsed.pairs.iter().any(|(k, _)| k == key) {
-                        return Err(format!("line {number}: `{key}` is given twice"));
+                        return Err((number, format!("`{key}` is given twice")));
                     }
                     parsed.pairs.push((key.to_owned(), value.to_owned()));
                 }
                 Some(_) => {
-                    return Err(format!("line {number}: `{word}` lacks a name or a value around its ="));
+                    return Err((number, format!("`{word}` lacks a name or a value around its =")));
                 }
             }
         }
@@ -157,12 +158,12 @@ mod tests {
     #[test]
     fn a_line_is_a_count_a_name_and_words() {
         let lines =
-            parse("# stem\nconv 64 k=7 s=2 nobias\n\n 3 x bottleneck width=64 # the first stage").unwrap();
+            parse("# stem\nconv 64 k=7 s=2 nobias\n\n 3 x bottleneck width=64 # the first stage", 1).unwrap();
         assert_eq!(lines.len(), 2);
         assert_eq!((lines[0].name.as_str(), lines[0].plain.join(" ").as_str()), ("conv", "64 nobias"));
         assert_eq!(lines[1].times, "3");
         assert_eq!((lines[1].number, lines[1].pairs.len()), (4, 1));
-        assert!(parse("conv k=").is_err() && parse("conv k=1 k=2").is_err());
+        assert!(parse("conv k=", 1).is_err() && parse("conv k=1 k=2", 1).is_err());
     }
 
     #[test]

@@ -70,33 +70,68 @@ pub struct Step {
     pub block: Option<usize>,
 }
 
+/// What a block of the whole network is given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Block {
+    /// Bytes of its input, an image.
+    pub input_bytes: u64,
+    /// Was the input kept already by something outside of blocks (or is it the picture)?
+    pub outside: bool,
+    /// Does the block itself keep it, as the first to do so?
+    pub keeps_it: bool,
+}
+
 /// The most alive at one moment of the way back, and the same with checkpointed blocks, from the layers in order.
-pub(super) fn peaks(steps: &[Step]) -> (u64, Option<u64>) {
+pub(super) fn peaks(steps: &[Step], blocks: &[Block]) -> (u64, Option<u64>) {
     let (mut kept, mut peak) = (0_u64, 0_u64);
     for step in steps {
         kept = kept.saturating_add(step.kept_bytes);
         peak = peak.max(kept.saturating_add(step.in_bytes).saturating_add(step.out_bytes));
     }
-    let blocks = steps.iter().filter_map(|s| s.block).max().map_or(0, |last| last + 1);
-    if blocks < 2 {
-        return (peak, None);
-    }
-    // Kept: the input of each block, and all that lies outside of blocks. Once more alive: the largest block.
-    let mut inside = vec![0_u64; blocks];
-    let mut entered = vec![false; blocks];
-    let mut outside = 0_u64;
-    for step in steps {
-        match step.block {
-            None => outside = outside.saturating_add(step.kept_bytes),
-            Some(block) => {
-                if !entered[block] {
-                    entered[block] = true;
-                    outside = outside.saturating_add(step.in_bytes);
-                }
-                inside[block] =
-                    inside[block].saturating_add(step.kept_bytes).saturating_add(step.out_bytes / 2);
-            }
+    (peak, (blocks.len() >= 2).then(|| checkpointed(steps, blocks).min(peak)))
+}
+
+/// The most alive when each block is run again on its way back: what lies outside of blocks and the inputs of blocks,
+/// both only up to the place that the way back has come to (what lies behind it is free already), and the block at hand.
+fn checkpointed(steps: &[Step], blocks: &[Block]) -> u64 {
+    let (mut base, mut peak, mut at) = (0_u64, 0_u64, 0);
+    while let Some(step) = steps.get(at) {
+        let Some((number, block)) = step.block.and_then(|n| Some((n, blocks.get(n)?))) else {
+            base = base.saturating_add(step.kept_bytes);
+            peak = peak.max(base.saturating_add(step.in_bytes).saturating_add(step.out_bytes));
+            at += 1;
+            continue;
+        };
+        let inside: Vec<&Step> = steps[at..].iter().take_while(|s| s.block == Some(number)).collect();
+        if !block.outside {
+            base = base.saturating_add(block.input_bytes);
         }
+        let counted = if block.keeps_it { block.input_bytes } else { 0 };
+        peak = peak.max(base.saturating_add(again(&inside, counted)));
+        at += inside.len();
     }
-    (peak, Some(outside.saturating_add(inside.into_iter().max().unwrap_or(0)).min(peak)))
+    peak
+}
+
+/// The most alive in a block on its way back, after it was run again: what it keeps up to the layer at work (but the
+/// `counted` bytes of its input), that layer's gradients, and the gradient that waits where a residual branched off.
+fn again(inside: &[&Step], counted: u64) -> u64 {
+    let all = inside.iter().fold(0_u64, |all, step| all.saturating_add(step.kept_bytes));
+    let (mut kept, mut waiting, mut peak) = (all.saturating_sub(counted), 0_u64, 0_u64);
+    // Right before a sum the gradient at work is the one that waits.
+    let mut same = false;
+    for step in inside.iter().rev() {
+        let joins = step.name.starts_with("add") || step.name.starts_with("concat");
+        let gradients = if joins {
+            (waiting, same) = (step.out_bytes, true);
+            step.out_bytes
+        } else {
+            let more = if same { 0 } else { waiting };
+            same = false;
+            step.in_bytes.saturating_add(step.out_bytes).saturating_add(more)
+        };
+        peak = peak.max(kept.saturating_add(gradients));
+        kept = kept.saturating_sub(step.kept_bytes);
+    }
+    peak
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::file::{File, Model};
 use super::layers;
 use super::line::{self, Line};
-use super::{Measure, Shape, Size, Step, peaks};
+use super::{Block, Measure, Shape, Size, Step, peaks};
 use crate::plan::tape::{Rules, Tape, Tensor};
 
 /// How deep blocks may lie in blocks.
@@ -62,6 +62,7 @@ pub(super) struct Runner<'f> {
     turns: usize,
     path: String,
     block: Option<usize>,
+    blocks: Vec<Block>,
 }
 
 /// Runs `model` of `file` for pictures of `size` (three channels).
@@ -95,13 +96,15 @@ impl<'f> Runner<'f> {
             steps: Vec::new(),
         };
         let tape = Tape::new(rules);
-        Self { file, tape, measure, noted: 0, depth: 0, turns: 0, path: String::new(), block: None }
+        let path = String::new();
+        Self { file, tape, measure, noted: 0, depth: 0, turns: 0, path, block: None, blocks: Vec::new() }
     }
 
     fn finish(mut self) -> Measure {
         self.measure.kept_bytes = self.tape.kept();
         self.measure.fixed_bytes = self.tape.fixed;
-        (self.measure.peak_bytes, self.measure.checkpointed_bytes) = peaks(&self.measure.steps);
+        (self.measure.peak_bytes, self.measure.checkpointed_bytes) = peaks(&self.measure.steps, &self.blocks);
+        self.measure.blocks = self.blocks.len();
         self.measure
     }
 
@@ -141,9 +144,10 @@ impl<'f> Runner<'f> {
         }
         let mut inner = Scope { current: scope.current, kept: BTreeMap::new(), named };
         if self.depth == 0 {
-            self.block = Some(self.measure.blocks);
-            self.measure.blocks += 1;
+            self.block = Some(self.blocks.len());
         }
+        let (given, before) = (scope.current.tensor, self.tape.is_kept(scope.current.tensor));
+        let outside = before && self.measure.steps.last().is_none_or(|step| step.block.is_none());
         let outer = self.path.len();
         let count = if line.times == "1" { String::new() } else { format!("{}.", turn + 1) };
         self.path.push_str(&format!("{}{count}{}", if outer == 0 { "" } else { " " }, line.name));
@@ -155,6 +159,8 @@ impl<'f> Runner<'f> {
         self.path.truncate(outer);
         if self.depth == 0 {
             self.block = None;
+            let keeps_it = !before && self.tape.is_kept(given);
+            self.blocks.push(Block { input_bytes: given.bytes(), outside, keeps_it });
         }
         scope.current = inner.current;
         outcome

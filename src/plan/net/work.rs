@@ -67,6 +67,9 @@ impl Layer<'_, '_> {
             "layernorm" => (tape.row_norm(tensor, places), !self.has("plain")),
             "groupnorm" => {
                 let groups = self.number("groups", 32)?;
+                if groups == 0 || !c.is_multiple_of(groups) {
+                    return Err(format!("{c} channels do not fall into {groups} groups"));
+                }
                 (self.run.tape.row_norm(tensor, groups), !self.has("plain"))
             }
             _ => (tape.row_norm(tensor, c), self.has("affine")),
@@ -255,8 +258,9 @@ impl Layer<'_, '_> {
     pub(super) fn window_attention(&mut self) -> Result<(), String> {
         let (c, h, w) = self.map()?;
         let (heads, window) = (self.number("heads", 1)?, self.number("window", 7)?);
-        if heads == 0 || c % heads != 0 || window == 0 || window > 64 {
-            return Err(format!("{c} channels, {heads} heads, windows of {window}"));
+        let shift = self.number("shift", 0)?;
+        if heads == 0 || c % heads != 0 || window == 0 || window > 64 || shift >= window {
+            return Err(format!("{c} channels, {heads} heads, windows of {window} shifted by {shift}"));
         }
         let padded = Shape::Map(c, h.next_multiple_of(window), w.next_multiple_of(window));
         let from = self.scope.current;

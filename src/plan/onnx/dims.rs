@@ -24,6 +24,13 @@ pub fn broadcast(a: &[u64], b: &[u64]) -> Result<Vec<u64>, String> {
         .collect()
 }
 
+/// Is it an order of `rank` sides, each once?
+pub fn is_order(order: &[i64], rank: usize) -> bool {
+    let mut seen = vec![false; rank];
+    order.len() == rank
+        && order.iter().all(|at| axis(*at, rank).is_ok_and(|at| !std::mem::replace(&mut seen[at], true)))
+}
+
 /// A matrix product.
 pub fn matmul(a: &[u64], b: &[u64]) -> Result<Vec<u64>, String> {
     let ([head_a @ .., m, k], [head_b @ .., k2, n]) = (a, b) else {
@@ -65,6 +72,9 @@ pub fn windows(node: &Node, dims: &[u64], kernel: &[u64]) -> Result<Vec<u64>, St
                 return Ok((n as u64).div_ceil(s as u64));
             }
             let (before, after) = if auto == "VALID" { (0, 0) } else { (pads[at], pads[at + rank]) };
+            if ![before, after].iter().all(|pad| (-65_536..=65_536).contains(pad)) {
+                return Err("an impossible padding".to_owned());
+            }
             let room = n.saturating_add(before).saturating_add(after).saturating_sub(d * (k - 1) + 1);
             if room < 0 {
                 return Err("the pictures are too small for this network".to_owned());
@@ -138,7 +148,7 @@ pub fn of_constants(run: &Runner<'_>, node: &Node) -> Option<Vec<u64>> {
             Some(dims)
         }
         "ConstantOfShape" | "Expand" => {
-            let shape = run.input(node, node.inputs.len() - 1)?.ints.clone()?;
+            let shape = run.input(node, node.inputs.len().checked_sub(1)?)?.ints.clone()?;
             let dims: Option<Vec<u64>> = shape.iter().map(|n| u64::try_from(*n).ok()).collect();
             if node.op == "Expand" { broadcast(&x?, &dims?).ok() } else { dims }
         }

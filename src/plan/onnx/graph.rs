@@ -1,7 +1,7 @@
 //! The graph of an ONNX file: nodes, the shapes of weights and inputs, and the values of small tensors of whole numbers,
 //! which say how to reshape.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{Read, Seek};
 
 use super::read::{read_node, read_tensor, read_value};
@@ -31,6 +31,8 @@ pub struct Graph {
     pub(super) told: BTreeMap<usize, Sides>,
     /// How many values there are.
     pub(super) values: usize,
+    /// What the file says that it gives out.
+    pub(super) outputs: Vec<usize>,
     /// How many nodes use each value.
     pub(super) uses: Vec<u32>,
     /// Convolutions into which a batch norm was folded.
@@ -79,6 +81,33 @@ pub struct Given {
     pub floats: Option<Vec<f32>>,
 }
 
+/// The inputs of a graph: all of them, and those of which the file tells the shape.
+#[derive(Default)]
+struct Inputs {
+    all: BTreeSet<usize>,
+    shaped: Vec<(usize, Sides)>,
+}
+
+/// How many inputs an operation must have, of those that prep knows.
+fn least_inputs(op: &str) -> usize {
+    match op {
+        "BatchNormalization" => 5,
+        "Where" | "InstanceNormalization" | "GroupNormalization" => 3,
+        "Conv" | "ConvTranspose" | "Gemm" | "MatMul" | "Add" | "Sub" | "Mul" | "Div" | "Pow" | "Mod"
+        | "Gather" | "Reshape" | "Expand" | "PRelu" | "LayerNormalization" | "RMSNormalization" | "Equal"
+        | "Less" | "Greater" | "And" | "Or" => 2,
+        "Relu" | "Sigmoid" | "Tanh" | "Exp" | "Sqrt" | "Reciprocal" | "Gelu" | "HardSwish" | "Swish"
+        | "Mish" | "HardSigmoid" | "LeakyRelu" | "Elu" | "Selu" | "Celu" | "Softplus" | "Softsign"
+        | "Clip" | "Erf" | "Abs" | "Log" | "Softmax" | "LogSoftmax" | "MaxPool" | "AveragePool"
+        | "LpPool" | "GlobalAveragePool" | "GlobalMaxPool" | "ReduceMean" | "ReduceSum" | "ReduceMax"
+        | "ReduceMin" | "ReduceL2" | "Sum" | "Max" | "Min" | "Concat" | "Dropout" | "Flatten"
+        | "Transpose" | "Squeeze" | "Unsqueeze" | "Slice" | "Identity" | "Neg" | "Split" | "Cast"
+        | "CastLike" | "Pad" | "Resize" | "Upsample" | "DepthToSpace" | "SpaceToDepth" | "Shape"
+        | "ConstantOfShape" => 1,
+        _ => 0,
+    }
+}
+
 /// Names on their way to numbers.
 #[derive(Default)]
 pub(super) struct Names {
@@ -109,7 +138,7 @@ impl Graph {
         let mut wire = Wire::new(reader);
         let mut graph = Self::default();
         let mut names = Names::default();
-        let mut inputs = Vec::new();
+        let mut inputs = Inputs::default();
         let mut found = false;
         while let Some((number, field)) = wire.field(length)? {
             match (number, field) {
@@ -134,7 +163,7 @@ impl Graph {
         wire: &mut Wire<R>,
         bytes: u64,
         names: &mut Names,
-        inputs: &mut Vec<(usize, Sides)>,
+        inputs: &mut Inputs,
     ) -> Result<(), String> {
         let end = wire.at + bytes;
         while let Some((number, field)) = wire.field(end)? {
@@ -153,15 +182,19 @@ impl Graph {
                     }
                     self.given.insert(names.number(name)?, given);
                 }
-                (11 | 13, Field::Bytes(bytes)) => {
+                (11..=13, Field::Bytes(bytes)) => {
                     let (name, dims) = read_value(wire, bytes)?;
                     let value = names.number(name)?;
-                    if let Some(dims) = dims {
-                        if number == 11 {
-                            inputs.push((value, dims));
-                        } else {
+                    match (number, dims) {
+                        (11, dims) => {
+                            inputs.all.insert(value);
+                            inputs.shaped.extend(dims.map(|dims| (value, dims)));
+                        }
+                        (12, _) => self.outputs.push(value),
+                        (_, Some(dims)) => {
                             self.told.insert(value, dims);
                         }
+                        (_, None) => {}
                     }
                 }
                 (_, Field::Bytes(bytes)) => wire.skip(bytes)?,
@@ -171,12 +204,52 @@ impl Graph {
         Ok(())
     }
 
+    /// Is every value made once, and before it is taken? ONNX wants the operations in such an order. Are the outputs
+    /// made?
+    fn check(&self, names: &Names, inputs: &BTreeSet<usize>) -> Result<(), String> {
+        let mut made = vec![false; names.texts.len()];
+        for value in inputs.iter().chain(self.given.keys()) {
+            made[*value] = true;
+        }
+        let name = |value: usize| crate::names::shown(&names.texts[value]).to_string();
+        for node in &self.nodes {
+            let op = crate::names::shown(&node.op).to_string();
+            if let Some(value) = node.inputs.iter().flatten().find(|value| !made[**value]) {
+                return Err(format!(
+                    "operation {op} takes `{}`, which nothing before it makes",
+                    name(*value)
+                ));
+            }
+            let least = least_inputs(&node.op);
+            if node.inputs.iter().take(least).flatten().count() < least {
+                return Err(format!("operation {op} has fewer inputs than it needs"));
+            }
+            if node.outputs.is_empty() {
+                return Err(format!("operation {op} makes nothing"));
+            }
+            // An output without a name is one that nobody wants.
+            for value in node.outputs.iter().filter(|value| !names.texts[**value].is_empty()) {
+                if std::mem::replace(&mut made[*value], true) {
+                    return Err(format!("`{}` is made twice", name(*value)));
+                }
+            }
+        }
+        if self.outputs.is_empty() {
+            return Err("it gives nothing out".into());
+        }
+        match self.outputs.iter().find(|value| !made[**value]) {
+            Some(value) => Err(format!("its output `{}` is never made", name(*value))),
+            None => Ok(()),
+        }
+    }
+
     /// Finds the pictures among the inputs, counts uses, and sees folded batch norms.
-    fn finish(&mut self, names: &Names, inputs: Vec<(usize, Sides)>) -> Result<(), String> {
+    fn finish(&mut self, names: &Names, inputs: Inputs) -> Result<(), String> {
+        self.check(names, &inputs.all)?;
         let pictures = |(value, dims): &(usize, Sides)| {
             dims.len() == 4 && dims[1].is_none_or(|c| c == 3) && !self.given.contains_key(value)
         };
-        let mut found = inputs.into_iter().filter(pictures);
+        let mut found = inputs.shaped.into_iter().filter(pictures);
         let Some((input, dims)) = found.next() else {
             return Err("it takes no pictures: no input of the shape batch x 3 x height x width".into());
         };
@@ -206,6 +279,11 @@ impl Graph {
     pub fn size(&self) -> Option<Size> {
         let side = |at: usize| self.input_dims.get(at).copied().flatten().and_then(|n| u32::try_from(n).ok());
         Some((side(2)?, side(3)?)).filter(|(h, w)| *h > 0 && *w > 0)
+    }
+
+    /// How many operations it has.
+    pub fn operations(&self) -> usize {
+        self.nodes.len()
     }
 
     /// Who wrote it, as in ` by pytorch`.

@@ -44,7 +44,7 @@ pub(super) fn view(run: &mut Runner<'_>, node: &Node) -> Result<Value, String> {
         }
         "Transpose" => {
             let order = node.ints("perm").map_or_else(|| (0..rank as i64).rev().collect(), <[i64]>::to_vec);
-            if order.len() != rank {
+            if !dims::is_order(&order, rank) {
                 return Err("an order of other sides".into());
             }
             order.iter().map(|at| Ok(x.dims[axis(*at, rank)?])).collect::<Result<_, String>>()?

@@ -31,6 +31,7 @@ pub fn run(run: &mut Runner<'_>, node: &Node) -> Result<Vec<Value>, String> {
         "Pow" => one(activation(run, node, false)),
         "Softmax" | "LogSoftmax" => {
             let x = whole(run, node, 0)?;
+            axis(node.int("axis", -1), x.0.dims.len())?;
             let made = run.tape.softmax(x.1);
             one(Ok(run.made(node, &x.0, x.0.dims.clone(), made, 0, 0)))
         }
@@ -71,12 +72,26 @@ fn trained(run: &Runner<'_>, node: &Node, place: usize) -> u64 {
         .map_or(0, |v| count(&v.dims).unwrap_or(0))
 }
 
+/// Do the weights at `place`, where their sides are known, have these sides?
+fn fits(run: &Runner<'_>, node: &Node, place: usize, wanted: &[u64]) -> Result<(), String> {
+    match run.input(node, place).map(|v| v.dims.as_slice()) {
+        Some(dims) if !dims.is_empty() && dims != wanted => {
+            Err(format!("its weights {} have sides {dims:?} and not {wanted:?}", place + 1))
+        }
+        _ => Ok(()),
+    }
+}
+
 fn conv(run: &mut Runner<'_>, node: &Node) -> Result<Value, String> {
     let (x, tensor) = whole(run, node, 0)?;
     let weights = run.needed(node, 1)?;
     let [first, second, kernel @ ..] = weights.dims.as_slice() else {
         return Err("its weights have too few sides".into());
     };
+    let told = node.ints("kernel_shape");
+    if told.is_some_and(|told| !told.iter().map(|n| *n as u64).eq(kernel.iter().copied())) {
+        return Err("its weights are not of the size that it says (kernel_shape)".into());
+    }
     let groups = u64::try_from(node.int("group", 1))
         .ok()
         .filter(|g| *g > 0)
@@ -85,11 +100,18 @@ fn conv(run: &mut Runner<'_>, node: &Node) -> Result<Value, String> {
         if x.dims.get(1).copied() != second.checked_mul(groups) {
             return Err(format!("weights for {second} times {groups} channels"));
         }
+        if !first.is_multiple_of(groups) {
+            return Err(format!("{first} channels do not fall into {groups} groups"));
+        }
         (*first, dims::windows(node, &x.dims, kernel)?)
     } else {
+        if x.dims.get(1) != Some(first) {
+            return Err(format!("weights for {first} channels"));
+        }
         (second.saturating_mul(groups), grown(node, &x.dims, kernel)?)
     };
-    let mut out = vec![x.dims[0], channels];
+    fits(run, node, 2, &[channels])?;
+    let mut out = vec![x.dims.first().copied().unwrap_or(1), channels];
     out.extend(sides);
     let parameters = trained(run, node, 1) + trained(run, node, 2);
     let values = count(&out)?;
@@ -170,17 +192,22 @@ fn norm(run: &mut Runner<'_>, node: &Node) -> Result<Value, String> {
     let channels = x.dims.get(1).copied().unwrap_or(1);
     let made = match node.op.as_str() {
         "BatchNormalization" => {
+            (1..5).try_for_each(|place| fits(run, node, place, &[channels]))?;
             run.measure.batch_norm = true;
             run.measure.buffer_bytes = run.measure.buffer_bytes.saturating_add(8 * channels + 8);
             run.tape.batch_norm(tensor, channels)
         }
-        "InstanceNormalization" => run.tape.row_norm(tensor, x.dims[0].saturating_mul(channels)),
+        "InstanceNormalization" => {
+            (1..3).try_for_each(|place| fits(run, node, place, &[channels]))?;
+            run.tape.row_norm(tensor, x.dims.first().copied().unwrap_or(1).saturating_mul(channels))
+        }
         "GroupNormalization" => {
             let groups = u64::try_from(node.int("num_groups", 1)).unwrap_or(1);
-            run.tape.row_norm(tensor, x.dims[0].saturating_mul(groups))
+            run.tape.row_norm(tensor, x.dims.first().copied().unwrap_or(1).saturating_mul(groups))
         }
         _ => {
             let at = axis(node.int("axis", -1), x.dims.len())?;
+            (1..3).try_for_each(|place| fits(run, node, place, &x.dims[at..]))?;
             run.tape.row_norm(tensor, count(&x.dims[..at])?)
         }
     };

@@ -6,6 +6,8 @@ use super::{dims, fold, ops};
 use crate::plan::net::{Measure, Size, Step, peaks};
 use crate::plan::tape::{Rules, Tape, Tensor};
 
+/// The most sides of one tensor.
+const SIDES: usize = 16;
 /// The most values of one tensor.
 const VALUES: u64 = 1 << 42;
 
@@ -27,7 +29,8 @@ pub(super) struct Value {
 impl Value {
     /// Of something that the file brings along.
     pub fn given(given: &Given) -> Self {
-        let trained = given.fractions && given.dims.iter().product::<u64>() > 1;
+        let trained =
+            given.fractions && given.dims.iter().fold(1_u64, |all, side| all.saturating_mul(*side)) > 1;
         Self {
             dims: given.dims.clone(),
             tensor: None,
@@ -74,6 +77,10 @@ impl Graph {
                 };
                 format!("operation {} ({name}): {why}{fixed}", crate::names::shown(&node.op))
             })?;
+        }
+        let answers = |at: &usize| runner.values[*at].as_ref().is_some_and(|v| v.tensor.is_some());
+        if !self.outputs.iter().any(answers) {
+            return Err("what it gives out does not depend on the picture".into());
         }
         Ok(runner.finish(batch))
     }
@@ -122,7 +129,7 @@ impl<'g> Runner<'g> {
         self.measure.kept_bytes = self.tape.kept() / batch;
         self.measure.fixed_bytes = self.tape.fixed;
         self.measure.conv_values /= batch;
-        (self.measure.peak_bytes, _) = peaks(&self.measure.steps);
+        (self.measure.peak_bytes, _) = peaks(&self.measure.steps, &[]);
         self.measure
     }
 
@@ -139,7 +146,12 @@ impl<'g> Runner<'g> {
     fn node(&mut self, at: usize, node: &Node) -> Result<(), String> {
         let outs = self.outputs(at, node)?;
         for (value, out) in node.outputs.iter().zip(outs) {
-            count(&out.dims)?;
+            if out.dims.len() > SIDES {
+                return Err(format!("a tensor of more than {SIDES} sides"));
+            }
+            if count(&out.dims)? == 0 && out.tensor.is_some() {
+                return Err("nothing is left: the pictures are too small for this network".into());
+            }
             self.values[*value] = Some(out);
         }
         Ok(())

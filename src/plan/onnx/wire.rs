@@ -80,6 +80,8 @@ impl<R: Read + Seek> Wire<R> {
         if length > TEXT {
             return Err(self.wrong("a name of more than 64 KiB"));
         }
+        // A name is kept twice: as a number's text and to be looked up.
+        self.keep(length)?;
         let bytes = self.bytes(length)?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
