@@ -10,20 +10,32 @@ use crate::names;
 /// Rows to take out, each with its reason.
 pub type Exclusion = BTreeMap<usize, String>;
 
-/// The rows of the findings whose codes begin with one of `patterns`. Of sets of copies (D001, D002, D003) the first
-/// stays; where labels or splits disagree about a picture, all of it goes. Rows that are already out stay so.
+/// Codes of sets of which the one to keep stays, and the others go.
+const KEEP_FIRST: [&str; 6] = ["D001", "D002", "D003", "D005", "D006", "D011"];
+/// Sets that a person must look at: nothing tells which picture should go, or whether any should.
+const LOOK_FIRST: [&str; 2] = ["D007", "D008"];
+
+/// The rows of the findings whose codes begin with one of `patterns`. Of sets of copies the first stays; where labels
+/// disagree about one picture, all of it goes. Sets that must be looked at are not taken.
 ///
 /// # Errors
-/// [`Error::Usage`] for a pattern that names no code, or one whose findings are about no image.
+/// [`Error::Usage`] for a pattern that names no code, or just one whose sets must be looked at.
 pub fn by_codes(findings: &[Finding], patterns: &[String]) -> Result<Exclusion> {
     for pattern in patterns {
         if !super::CODES.iter().any(|code| code.is_named(std::slice::from_ref(pattern))) {
             return Err(unknown(pattern));
         }
+        if let Some(id) = LOOK_FIRST.iter().find(|id| id.eq_ignore_ascii_case(pattern)) {
+            return Err(Error::Usage(format!(
+                "which pictures of {id} should go, a person must see: prep audit --html shows them, and saves a list that \
+                 --exclude takes"
+            )));
+        }
     }
     let mut out = Exclusion::new();
-    for finding in findings.iter().filter(|f| f.code.is_named(patterns)) {
-        let kept = usize::from(matches!(finding.code.id, "D001" | "D002" | "D003"));
+    let wanted = |f: &&Finding| f.code.is_named(patterns) && !LOOK_FIRST.contains(&f.code.id);
+    for finding in findings.iter().filter(wanted) {
+        let kept = usize::from(KEEP_FIRST.contains(&finding.code.id));
         for image in finding.images.iter().skip(kept) {
             out.entry(*image).or_insert_with(|| format!("{} {}", finding.code.id, finding.code.title));
         }

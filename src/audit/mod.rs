@@ -21,7 +21,7 @@ pub use self::duplicates::how;
 pub use self::exclude::{Exclusion, by_codes, by_list, is_settled};
 pub use self::finding::{Finding, Guessed};
 pub use self::report::{Source, report};
-pub use self::tables::{write_facts, write_findings};
+pub use self::tables::{FACTS, FINDINGS, write_facts, write_findings};
 use crate::facts::Facts;
 use crate::near::Pair;
 use crate::source::Listing;
@@ -82,6 +82,11 @@ fn insert_shortcuts(mut found: Vec<Finding>, shortcuts: Vec<Finding>) -> Vec<Fin
     found
 }
 
+/// How much of a severity there is: images, and findings that are about no image, as the groups count them.
+pub fn count(findings: &[Finding], severity: Severity) -> usize {
+    groups(findings).iter().filter(|g| g.code.severity == severity).map(Group::count).sum()
+}
+
 /// The findings of one code.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Group<'a> {
@@ -91,6 +96,13 @@ pub struct Group<'a> {
     pub findings: Vec<&'a Finding>,
     /// Images that are in any of them, each counted once; in sets of duplicates without the one to keep.
     pub images: usize,
+}
+
+impl Group<'_> {
+    /// Images, or findings where these are about no image.
+    pub fn count(&self) -> usize {
+        if self.images > 0 { self.images } else { self.findings.len() }
+    }
 }
 
 /// Findings by code, in the order in which codes come.

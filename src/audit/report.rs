@@ -165,7 +165,7 @@ fn findings(source: &Source<'_>, places: &HashMap<usize, usize>) -> Vec<page::au
                 title: group.code.title.into(),
                 explain: group.code.meaning.into(),
                 advice: group.code.advice.into(),
-                count: if group.images > 0 { group.images } else { group.findings.len() } as u64,
+                count: group.count() as u64,
                 note: if is_set { format!("in {}", crate::names::plural(group.findings.len(), "set")) } else { String::new() },
                 items: items.take(MOST_ITEMS).collect(),
             }
@@ -215,7 +215,7 @@ fn tiles(source: &Source<'_>) -> Vec<Tile> {
         super::groups(source.findings)
             .iter()
             .filter(|g| codes.contains(&g.code.id))
-            .map(|g| if g.images > 0 { g.images } else { g.findings.len() } as u64)
+            .map(|g| g.count() as u64)
             .sum()
     };
     let tile = |title: &str, codes: &[&str], severity, sets| Tile {
@@ -228,7 +228,7 @@ fn tiles(source: &Source<'_>) -> Vec<Tile> {
     };
     let (error, warning, info) = (page::Severity::Error, page::Severity::Warning, page::Severity::Info);
     let mut tiles = vec![Tile {
-        title: "images".into(),
+        title: "rows".into(),
         count: source.facts.len() as u64,
         note: String::new(),
         severity: None,
@@ -240,7 +240,7 @@ fn tiles(source: &Source<'_>) -> Vec<Tile> {
         tile("label conflicts", &["D004", "L004"], error, true),
         tile("leaks between splits", &["D005", "S001"], error, true),
         tile("exact copies", &["D001", "D002"], warning, true),
-        tile("near-duplicates", &["D003", "D006", "D007"], info, true),
+        tile("near-duplicates", &["D003", "D006", "D007", "D011"], info, true),
         tile("odd modes", &["M003", "M004", "M005", "M006", "M007", "M008"], warning, false),
         tile("shortcuts", &["X001", "X002", "X003", "X004", "X005", "X006", "X007", "X008"], warning, false),
     ]);

@@ -15,7 +15,7 @@ use crate::source::Listing;
 use crate::table::csv_out;
 
 /// The columns of the table of facts, one row an image, as `docs/audit.md` explains them.
-const FACTS: [&str; 38] = [
+pub const FACTS: [&str; 38] = [
     "path",
     "label",
     "split",
@@ -126,12 +126,15 @@ fn pixel_cells(facts: &Facts) -> Vec<String> {
     cells
 }
 
+/// The columns of the table of findings.
+pub const FINDINGS: [&str; 10] =
+    ["code", "severity", "title", "set", "path", "at", "line", "label", "split", "detail"];
+
 /// Writes one row for each image of a finding, and one for a finding without images.
 ///
 /// # Errors
 /// [`Error::Write`].
 pub fn write_findings(path: &Path, listing: &Listing, findings: &[Finding]) -> Result<()> {
-    let columns = ["code", "severity", "title", "set", "path", "at", "line", "label", "split", "detail"];
     let rows = findings.iter().enumerate().flat_map(|(set, finding)| {
         let images: Vec<Option<usize>> = match finding.images.as_slice() {
             [] => vec![None],
@@ -154,7 +157,7 @@ pub fn write_findings(path: &Path, listing: &Listing, findings: &[Finding]) -> R
             ]
         })
     });
-    write("writing the findings", path, &columns, rows)
+    write("writing the findings", path, &FINDINGS, rows)
 }
 
 fn write(

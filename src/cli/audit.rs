@@ -103,7 +103,9 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal, flight: Option<&Fl
         return terminal.result(&explain(code)?).map(|()| 0);
     }
     let choice = choice(args)?;
-    let (input, wishes) = wishes(&args.input);
+    let (input, wishes) = wishes(&args.input)?;
+    let page = page(args, &input)?;
+    check_outputs(args, page.as_deref())?;
     let cancel = Cancel::on_signals();
     let (listing, home) = run::list_at_home(&input, &input.options(), args.out.as_deref(), terminal)?;
     let pipe = run::pipe(&input, global, Contract::default(), Damage::Tell)?;
@@ -118,7 +120,7 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal, flight: Option<&Fl
         Some(other) => against(args, other, &survey, (&pipe, &crew), global, terminal)?,
         None => Vec::new(),
     };
-    let findings = audit::judge(&listing, &survey.facts, &alike, others, &choice);
+    let findings = audit::judge(&listing, &survey.facts, &alike, others.clone(), &choice);
     if let Some(path) = &args.facts {
         audit::write_facts(path, &listing, &survey.facts, &findings)?;
     }
@@ -126,10 +128,13 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal, flight: Option<&Fl
         audit::write_findings(path, &listing, &findings)?;
     }
     let excluded = match &wishes {
-        Some(wishes) => exclude(wishes, &listing, &home, &findings, global.dry_run)?,
-        None => Exclusion::new(),
+        Some(wishes) => {
+            // --select and --ignore choose what is told, not what is there.
+            let all = audit::judge(&listing, &survey.facts, &alike, others, &Choice::default());
+            exclude(wishes, &listing, &home, &all, global.dry_run)?
+        }
+        None => Excluded::default(),
     };
-    let page = page(args, &input)?;
     if let Some(path) = &page {
         let (facts, thumbs) = (&survey.facts, args.thumbs);
         let report = html::Report {
@@ -143,7 +148,7 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal, flight: Option<&Fl
         html::write(path, &report, &pipe, &crew)?;
     }
     if global.json {
-        terminal.result(&document(&input, &listing, &survey.facts, &findings))?;
+        terminal.result(&document(&input, &listing, &survey.facts, &findings, excluded.rows.len()))?;
     } else {
         terminal.result(&summary(&input, &listing, &survey.facts, &findings, terminal.verbose > 0))?;
     }
@@ -152,17 +157,20 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal, flight: Option<&Fl
     }
     if wishes.is_some() {
         let place = shown(&super::terminal::near(&home.manifest)).to_string();
-        let rows = plural(excluded.len(), "image");
-        terminal.say(&match global.dry_run {
-            true => format!("Would exclude {rows} in {place}"),
-            false => format!("Excluded {rows} in {place}; prep undo takes it back"),
+        let rows = plural(excluded.rows.len(), "image");
+        let undo = super::terminal::shell_word(args.out.as_deref().unwrap_or(&input.input));
+        terminal.say(&match (excluded.rows.is_empty(), global.dry_run) {
+            (true, _) => "Nothing to exclude: no image is meant".to_owned(),
+            (false, true) => format!("Would exclude {rows} in {place}"),
+            (false, false) if excluded.undoable => format!("Excluded {rows} in {place}; prep undo {undo} takes it back"),
+            (false, false) => format!("Excluded {rows} in {place} (nothing is kept for prep undo: there is no place for it)"),
         });
     }
     if !global.json && wishes.is_none() {
         terminal.say(&next(&input, &findings, page.is_some()));
     }
     let bad = survey.facts.iter().filter(|f| is_bad(f.status())).count();
-    let counts = |f: &&Finding| !audit::is_settled(f, &excluded);
+    let counts = |f: &&Finding| !audit::is_settled(f, &excluded.rows);
     let failing = args
         .fail_on
         .least()
@@ -257,7 +265,7 @@ enum Wish {
     List(PathBuf),
 }
 
-fn wishes(input: &Input) -> (Input, Option<Vec<Wish>>) {
+fn wishes(input: &Input) -> Result<(Input, Option<Vec<Wish>>)> {
     let mut rest = input.clone();
     let mut wishes = Vec::new();
     rest.exclude.retain(|value| {
@@ -278,8 +286,53 @@ fn wishes(input: &Input) -> (Input, Option<Vec<Wish>>) {
         }
         false
     });
+    let is_list = |value: &&String| [".txt", ".csv", ".lst", ".list"].iter().any(|end| value.ends_with(end));
+    if let Some(list) = rest.exclude.iter().filter(is_list).find(|value| !value.contains(['*', '?', '[', '{'])) {
+        return Err(Error::Usage(format!("--exclude {}: there is no such list", shown(list))));
+    }
     let any = !wishes.is_empty();
-    (rest, any.then_some(wishes))
+    Ok((rest, any.then_some(wishes)))
+}
+
+/// Refuses to write over anything that an earlier audit did not write, before the work begins.
+fn check_outputs(args: &Args, page: Option<&Path>) -> Result<()> {
+    let facts = audit::FACTS.join(",");
+    let findings = audit::FINDINGS.join(",");
+    let outputs = [
+        (args.facts.as_deref(), facts.as_str()),
+        (args.findings.as_deref(), findings.as_str()),
+        (page, "<!doctype html>"),
+    ];
+    let mut taken: Vec<&Path> = Vec::new();
+    for (path, begins) in outputs.into_iter().filter_map(|(path, begins)| Some((path?, begins))) {
+        if taken.contains(&path) {
+            return Err(Error::Usage(format!("{} is named for two outputs", shown(path))));
+        }
+        taken.push(path);
+        let Ok(meta) = path.metadata() else { continue };
+        let ours = meta.is_file() && begins_with(path, begins);
+        if !ours {
+            return Err(Error::Outputs(format!(
+                "{} is there and was not written by prep audit: name another file",
+                shown(path)
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn begins_with(path: &Path, begins: &str) -> bool {
+    use std::io::Read;
+    let mut start = Vec::new();
+    let read = std::fs::File::open(path).and_then(|file| file.take(begins.len() as u64).read_to_end(&mut start));
+    read.is_ok() && start.eq_ignore_ascii_case(begins.as_bytes())
+}
+
+/// What `--exclude` did.
+#[derive(Default)]
+struct Excluded {
+    rows: Exclusion,
+    undoable: bool,
 }
 
 /// Marks rows in the manifest, and gives them.
@@ -289,8 +342,8 @@ fn exclude(
     home: &Home,
     findings: &[Finding],
     dry_run: bool,
-) -> Result<Exclusion> {
-    let mut out = Exclusion::new();
+) -> Result<Excluded> {
+    let (mut out, mut undoable) = (Exclusion::new(), false);
     for wish in wishes {
         out.extend(match wish {
             Wish::Codes(patterns) => audit::by_codes(findings, patterns)?,
@@ -308,9 +361,9 @@ fn exclude(
                 row.fault = Some(fault);
             }
         };
-        home.rewrite(listing, "audit --exclude", mark, |_| {})?;
+        undoable = home.rewrite(listing, "audit --exclude", mark, |_| {})?.undoable;
     }
-    Ok(out)
+    Ok(Excluded { rows: out, undoable })
 }
 
 /// What a code means, for a person.
@@ -365,10 +418,7 @@ fn summary(input: &Input, listing: &Listing, facts: &[Facts], findings: &[Findin
     let mut rows = Vec::new();
     for group in audit::groups(findings) {
         let code = group.code;
-        let count = match (group.images, group.findings.len()) {
-            (0, n) => thousands(n as u64),
-            (images, _) => thousands(images as u64),
-        };
+        let count = thousands(group.count() as u64);
         let example = example(listing, group.findings[0], group.findings.len() - 1);
         rows.push(vec![code.severity.as_str().into(), code.id.into(), code.title.into(), count, example]);
         if all {
@@ -384,8 +434,8 @@ fn summary(input: &Input, listing: &Listing, facts: &[Facts], findings: &[Findin
         }
     }
     out.push_str(&columns(&rows, &[false, false, false, true, false]));
-    let counts = |s: Severity| findings.iter().filter(|f| f.code.severity == s).count();
-    let (errors, warnings) = (counts(Severity::Error), counts(Severity::Warning));
+    let (errors, warnings) =
+        (audit::count(findings, Severity::Error), audit::count(findings, Severity::Warning));
     out.push_str(&match (errors, warnings) {
         (0, 0) => "Nothing that needs mending.\n".to_owned(),
         (errors, warnings) => format!("{}, {}.\n", plural(errors, "error"), plural(warnings, "warning")),
@@ -414,7 +464,13 @@ fn example(listing: &Listing, finding: &Finding, more: usize) -> String {
     format!("{name}{more}: {detail}")
 }
 
-fn document(input: &Input, listing: &Listing, facts: &[Facts], findings: &[Finding]) -> String {
+fn document(
+    input: &Input,
+    listing: &Listing,
+    facts: &[Facts],
+    findings: &[Finding],
+    excluded: usize,
+) -> String {
     let path = |i: &usize| listing.entries[*i].path.clone();
     let codes: Vec<Value> = audit::groups(findings)
         .iter()
@@ -431,7 +487,7 @@ fn document(input: &Input, listing: &Listing, facts: &[Facts], findings: &[Findi
                 "at": f.at, "line": f.line, "detail": f.detail})
         })
         .collect();
-    let count = |s: Severity| findings.iter().filter(|f| f.code.severity == s).count();
+    let count = |severity: Severity| audit::count(findings, severity);
     let mut statuses = Map::new();
     for facts in facts {
         let n = statuses.entry(facts.status().as_str()).or_insert(json!(0));
@@ -440,7 +496,7 @@ fn document(input: &Input, listing: &Listing, facts: &[Facts], findings: &[Findi
     let document = json!({
         "schema": SCHEMA, "command": "audit", "input": shown(&input.input).to_string(),
         "rows": facts.len(), "bytes": facts.iter().map(|f| f.bytes).sum::<u64>(), "classes": listing.classes,
-        "statuses": statuses,
+        "statuses": statuses, "excluded": excluded,
         "errors": count(Severity::Error), "warnings": count(Severity::Warning), "infos": count(Severity::Info),
         "codes": codes, "findings": all,
     });

@@ -29,6 +29,7 @@ use self::terminal::Terminal;
 use crate::engine::cancel::Cancel;
 use crate::engine::supervise;
 use crate::error::{Error, Result};
+use crate::out::place;
 
 /// Prepare and audit image training sets, before anyone rents a GPU.
 #[derive(Parser, Debug)]
@@ -174,6 +175,10 @@ fn parse(typed: &[std::ffi::OsString]) -> std::result::Result<(Cli, Vec<String>)
 }
 
 fn dispatch(cli: &Cli, terminal: &Terminal) -> Result<u8> {
+    if let (Some(cache), Some(input)) = (&cli.global.cache_dir, cli.command.input()) {
+        // What lies among the images is listed as images.
+        place::check_outside(&input.input, cache, "--cache-dir")?;
+    }
     let flight = supervise::in_worker()?;
     if let (None, true, Some(input)) = (&flight, cli.command.decodes(), cli.command.input()) {
         return supervise::run(input.max_time(), input.reads_stdin(), &mut |sentence| terminal.say(sentence));

@@ -34,13 +34,13 @@ pub struct Change {
     folder: PathBuf,
 }
 
-/// Keeps the manifest at `manifest` as it is now, before `command` puts one of hash `wrote` in its place. Without a
-/// place for it nothing is kept: then the change cannot be taken back, and is made all the same.
+/// Keeps the manifest at `manifest` as it is now, before `command` puts one of hash `wrote` in its place. False where
+/// there is no place for it.
 ///
 /// # Errors
 /// [`Error::Write`].
-pub(super) fn keep(manifest: &Path, command: &str, wrote: &str) -> Result<()> {
-    let Some(folder) = place(manifest) else { return Ok(()) };
+pub(super) fn keep(manifest: &Path, command: &str, wrote: &str) -> Result<bool> {
+    let Some(folder) = place(manifest) else { return Ok(false) };
     let doing = "keeping the manifest as it was";
     let changes = changes(manifest);
     let next = changes.last().and_then(|c| number(&c.folder)).unwrap_or(0) + 1;
@@ -65,7 +65,8 @@ pub(super) fn keep(manifest: &Path, command: &str, wrote: &str) -> Result<()> {
     };
     let text = serde_json::to_string_pretty(&change).map_err(|e| Error::Internal(e.to_string()))?;
     // Last: without it the entry does not count.
-    out::write_whole(doing, &here.join(RECORD), text.as_bytes(), false)
+    out::write_whole(doing, &here.join(RECORD), text.as_bytes(), false)?;
+    Ok(true)
 }
 
 /// The changes of the manifest at `manifest`, oldest first.

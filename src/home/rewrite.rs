@@ -24,6 +24,8 @@ pub struct Kept {
     pub gone: u64,
     /// Of our columns, those that had to be renamed, as a sentence.
     pub renamed: Option<String>,
+    /// Can `prep undo` take it back?
+    pub undoable: bool,
 }
 
 impl Home {
@@ -85,11 +87,12 @@ impl Home {
         let doing = "writing the sidecar";
         let mut second = Atomic::create(doing, &path)?;
         second.write_all(sidecar.to_json().as_bytes()).map_err(|e| Error::write(doing, &path, e))?;
-        history::keep(&self.manifest, command, &sidecar.hash)?;
+        // Without a history the change cannot be taken back; it is made all the same.
+        let undoable = history::keep(&self.manifest, command, &sidecar.hash).unwrap_or(false);
         file.commit(true)?;
         second.commit(true)?;
         drop(claim);
-        Ok(Kept { rows: written.rows, gone: gone.n, renamed })
+        Ok(Kept { rows: written.rows, gone: gone.n, renamed, undoable })
     }
 }
 

@@ -47,6 +47,19 @@ pub fn check_apart(input: &Path, output: &Path) -> Result<()> {
     )))
 }
 
+/// Refuses a place inside the input folder for what `option` names.
+///
+/// # Errors
+/// [`Error::Usage`].
+pub fn check_outside(input: &Path, place: &Path, option: &str) -> Result<()> {
+    let inside = input.is_dir() && real_of_planned(place).starts_with(real_of_planned(input));
+    if inside {
+        let place = shown(place);
+        return Err(Error::Usage(format!("{option} {place} lies inside the data set: name a place outside of it")));
+    }
+    Ok(())
+}
+
 /// The real path of something that may not exist yet: its nearest existing folder is resolved, the rest is kept.
 pub fn real_of_planned(path: &Path) -> PathBuf {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());

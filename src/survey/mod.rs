@@ -10,7 +10,7 @@ use crate::entry::Entry;
 use crate::error::Result;
 use crate::facts::{Cache, Facts, Seen};
 use crate::fault::{Cause, Fault};
-use crate::measure::{Luma, PLANE, Print, Quality, pass};
+use crate::measure::{Luma, PLANE, Print, Quality, THUMB, pass};
 use crate::normal;
 use crate::pixels::Scale;
 use crate::source::{Listing, Stamp};
@@ -143,6 +143,7 @@ fn see(
     facts.fault = held.decoded.damage.take();
     let upright = normal::upright_srgb(held.decoded.rgb, &held.decoded.finish);
     let pass = pass(&upright);
-    let print = Print::of(&Luma::of(&pass.small, PLANE)).map(Box::new);
+    let large = upright.width.min(upright.height) as usize >= THUMB;
+    let print = large.then(|| Print::of(&Luma::of(&pass.small, PLANE)).map(Box::new)).flatten();
     Ok(Seen { pixel_hash: pass.hash, sums: pass.sums, quality: Quality::of(&pass.small), print })
 }
