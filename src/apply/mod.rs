@@ -163,7 +163,10 @@ fn new_label(listing: &Listing, label: &str) -> String {
     let alike = listing.classes.iter().find(|class| plain(class) == plain(label));
     let label = shown(label);
     match alike {
-        Some(class) => format!("`{label}` is no class, but `{}` is: correct it, or --new-labels allows both", shown(class)),
+        Some(class) => format!(
+            "`{label}` is no class, but `{}` is: correct it, or --new-labels allows both",
+            shown(class)
+        ),
         None => format!(
             "`{label}` is none of the {}: correct it, or allow it with --new-labels",
             plural(listing.classes.len(), "class")

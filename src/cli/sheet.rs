@@ -144,7 +144,10 @@ enum FormatName {
 }
 
 fn cell_side(text: &str) -> std::result::Result<u32, String> {
-    side(text).ok().filter(|n| (32..=2048).contains(n)).ok_or_else(|| "a number of pixels from 32 to 2048".into())
+    side(text)
+        .ok()
+        .filter(|n| (32..=2048).contains(n))
+        .ok_or_else(|| "a number of pixels from 32 to 2048".into())
 }
 
 /// Runs the command and gives its exit code.
@@ -176,7 +179,8 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal, flight: Option<&Fl
     let job = Job { listing: &listing, pages: &pages, caption: &caption, marks: &marks };
     if global.dry_run {
         let place = shown(&near(target.path())).to_string();
-        let images: usize = pages.iter().flat_map(|p| &p.blocks).map(|b| b.cells.iter().flatten().count()).sum();
+        let images: usize =
+            pages.iter().flat_map(|p| &p.blocks).map(|b| b.cells.iter().flatten().count()).sum();
         let (sheets, images) = (plural(pages.len(), "sheet"), plural(images, "image"));
         return terminal.result(&format!("Would draw {sheets} of {images} in {place}\n")).map(|()| 0);
     }
@@ -241,7 +245,9 @@ impl Target {
                 (None, true) => Ok(Self::Page(out.clone())),
                 (Some(_), true) => {
                     let out = shown(out);
-                    Err(Error::Usage(format!("-o {out} is a page: write it with --format html, or name a folder")))
+                    Err(Error::Usage(format!(
+                        "-o {out} is a page: write it with --format html, or name a folder"
+                    )))
                 }
                 _ => {
                     if input.is_dir() && !is_workspace(listing) {
@@ -335,6 +341,10 @@ fn pages(
 fn title(args: &Args) -> String {
     let input = &args.input.input;
     let real = input.canonicalize().unwrap_or_else(|_| input.clone());
-    real.file_stem().filter(|_| real.is_file()).or(real.file_name()).unwrap_or_default().to_string_lossy().into_owned()
+    real.file_stem()
+        .filter(|_| real.is_file())
+        .or(real.file_name())
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
 }
-

@@ -209,7 +209,8 @@ fn known(
     (pipe, crew): (&Pipe, &Crew<'_>),
 ) -> Result<Option<survey::Survey>> {
     let Some(mut cache) = run::cache(global, listing) else { return Ok(None) };
-    let has = |e: &crate::entry::Entry| e.fault.is_some() || cache.get(&e.path, &Stamp::of(&e.file)).is_some();
+    let has =
+        |e: &crate::entry::Entry| e.fault.is_some() || cache.get(&e.path, &Stamp::of(&e.file)).is_some();
     if listing.entries.len() > COMPARED || !listing.entries.iter().all(has) {
         return Ok(None);
     }
@@ -259,7 +260,8 @@ fn told(set: &Set, at: usize, global: &Global, (pipe, crew): (&Pipe, &Crew<'_>))
         ignored: Ignored::default(),
         said: Vec::new(),
     };
-    let found = audit::judge(&alone, std::slice::from_ref(&facts), &[], Vec::new(), &audit::Choice::default());
+    let found =
+        audit::judge(&alone, std::slice::from_ref(&facts), &[], Vec::new(), &audit::Choice::default());
     let mine = found.into_iter().filter(|f| f.images.contains(&0) || f.at == entry.path);
     Ok(Told { at, facts, findings: codes(mine), neighbours: None })
 }
@@ -327,7 +329,9 @@ impl Told {
         match &self.neighbours {
             None => rows.push(("like it", "not known: prep audit looks at all of the data".into())),
             Some(others) if others.is_empty() => rows.push(("like it", "nothing".into())),
-            Some(others) => rows.extend(others.iter().map(|(other, how)| ("like it", neighbour(listing, *other, how)))),
+            Some(others) => {
+                rows.extend(others.iter().map(|(other, how)| ("like it", neighbour(listing, *other, how))))
+            }
         }
         rows
     }
@@ -388,8 +392,11 @@ fn or_dash(text: &str) -> String {
 
 fn neighbour(listing: &Listing, at: usize, how: &str) -> String {
     let entry = &listing.entries[at];
-    let labels: Vec<String> =
-        [&entry.label, &entry.split].into_iter().filter(|t| !t.is_empty()).map(|t| shown(t).to_string()).collect();
+    let labels: Vec<String> = [&entry.label, &entry.split]
+        .into_iter()
+        .filter(|t| !t.is_empty())
+        .map(|t| shown(t).to_string())
+        .collect();
     format!("{} ({}): {how}", shown(&entry.path), labels.join(", "))
 }
 
@@ -402,7 +409,8 @@ fn draw(
     terminal: &Terminal,
 ) -> Result<()> {
     let entry = &set.listing.entries[at];
-    let number = |name: &str, usual: u32| std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(usual);
+    let number =
+        |name: &str, usual: u32| std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(usual);
     let most = protocol.most((number("COLUMNS", 80).min(80), number("LINES", 24).saturating_sub(4).min(30)));
     let mut drawn = None;
     crew.run(

@@ -76,7 +76,9 @@ impl Caption {
 }
 
 fn unknown(why: &Error) -> Error {
-    Error::Usage(format!("--caption {why}; other fields are name, path, size, label, split, group, bytes, none"))
+    Error::Usage(format!(
+        "--caption {why}; other fields are name, path, size, label, split, group, bytes, none"
+    ))
 }
 
 fn text(field: Field, listing: &Listing, at: usize, size: Option<(u32, u32)>) -> String {

@@ -83,7 +83,8 @@ impl<'a> Drawing<'a> {
             self.canvas.fill(place, if image.is_some() { CELL } else { EMPTY });
             if image.is_none() {
                 let dash = line(fonts, "–", TEXT, place.width);
-                let at = (place.x + (place.width - dash.width.min(place.width)) / 2, place.y + place.height / 2);
+                let at =
+                    (place.x + (place.width - dash.width.min(place.width)) / 2, place.y + place.height / 2);
                 self.canvas.write(&dash, at, GRAY);
             }
         }
@@ -158,7 +159,9 @@ fn wrapped(text: &str, width: u32, fonts: &mut Fonts) -> Vec<String> {
     for word in text.split_whitespace() {
         let longer = lines.last().map(|last| format!("{last} {word}"));
         match (lines.last_mut(), longer) {
-            (Some(last), Some(longer)) if line(fonts, &longer, TEXT, u32::MAX).width <= width => *last = longer,
+            (Some(last), Some(longer)) if line(fonts, &longer, TEXT, u32::MAX).width <= width => {
+                *last = longer
+            }
             _ => lines.push(word.to_owned()),
         }
         if lines.len() > REASON {

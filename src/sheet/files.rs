@@ -52,7 +52,13 @@ impl Folder {
                 return Err(Error::Outputs(format!("{} {why}", shown(folder))));
             }
         };
-        Ok(Self { folder: folder.to_owned(), encoding, encoder: Encoder::default(), before, written: Vec::new() })
+        Ok(Self {
+            folder: folder.to_owned(),
+            encoding,
+            encoder: Encoder::default(),
+            before,
+            written: Vec::new(),
+        })
     }
 
     /// Writes one sheet.
@@ -63,7 +69,8 @@ impl Folder {
         let name = self.name_of(page);
         let mut bytes = Vec::new();
         let drawn = self.encoder.encode(picture, self.encoding, &mut bytes);
-        drawn.map_err(|why| Error::Usage(format!("{why}; smaller cells (--cell) or another --format help")))?;
+        drawn
+            .map_err(|why| Error::Usage(format!("{why}; smaller cells (--cell) or another --format help")))?;
         out::write_whole(DOING, &self.folder.join(&name), &bytes, false)?;
         self.written.push(name);
         Ok(())

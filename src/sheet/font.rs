@@ -72,7 +72,9 @@ fn load(path: &Path) -> Result<FontVec> {
     })?;
     FontVec::try_from_vec(bytes).map_err(|_| {
         let path = crate::names::shown(path);
-        Error::Usage(format!("--font {path}: this is no TrueType or OpenType font; name a .ttf, .otf or .ttc file"))
+        Error::Usage(format!(
+            "--font {path}: this is no TrueType or OpenType font; name a .ttf, .otf or .ttc file"
+        ))
     })
 }
 
@@ -132,7 +134,8 @@ mod tests {
     #[test]
     fn every_character_has_a_glyph() {
         let mut fonts = Fonts::new(None).unwrap();
-        for (c, least) in [('a', 5), ('Ω', 5), ('中', 14), ('한', 14), ('ไ', 3), ('😀', 6), ('\u{10FFFF}', 6)] {
+        for (c, least) in [('a', 5), ('Ω', 5), ('中', 14), ('한', 14), ('ไ', 3), ('😀', 6), ('\u{10FFFF}', 6)]
+        {
             let glyph = fonts.glyph(c, 13);
             assert!(glyph.width >= least && glyph.advance >= 5.0, "{c} {glyph:?}");
             assert!(glyph.coverage.iter().any(|v| *v > 120), "{c} is blank");

@@ -109,9 +109,36 @@ mod tests {
     #[test]
     fn nothing_overlaps_and_nothing_is_outside() {
         let shapes = [
-            Shape { cell: 256, lines: 2, columns: 3, rows: 3, across: 1, down: 1, titled: false, grounded: false },
-            Shape { cell: 96, lines: 1, columns: 9, rows: 1, across: 1, down: 15, titled: true, grounded: false },
-            Shape { cell: 200, lines: 3, columns: 2, rows: 1, across: 2, down: 4, titled: true, grounded: true },
+            Shape {
+                cell: 256,
+                lines: 2,
+                columns: 3,
+                rows: 3,
+                across: 1,
+                down: 1,
+                titled: false,
+                grounded: false,
+            },
+            Shape {
+                cell: 96,
+                lines: 1,
+                columns: 9,
+                rows: 1,
+                across: 1,
+                down: 15,
+                titled: true,
+                grounded: false,
+            },
+            Shape {
+                cell: 200,
+                lines: 3,
+                columns: 2,
+                rows: 1,
+                across: 2,
+                down: 4,
+                titled: true,
+                grounded: true,
+            },
         ];
         for shape in shapes {
             let mut taken: Vec<Place> = Vec::new();
@@ -124,9 +151,15 @@ mod tests {
             }
             let (width, height) = shape.size();
             for (i, a) in taken.iter().enumerate() {
-                assert!(u64::from(a.x + a.width) <= width && u64::from(a.y + a.height) <= height, "{shape:?}");
+                assert!(
+                    u64::from(a.x + a.width) <= width && u64::from(a.y + a.height) <= height,
+                    "{shape:?}"
+                );
                 for b in &taken[..i] {
-                    let apart = a.x >= b.x + b.width || b.x >= a.x + a.width || a.y >= b.y + b.height || b.y >= a.y + a.height;
+                    let apart = a.x >= b.x + b.width
+                        || b.x >= a.x + a.width
+                        || a.y >= b.y + b.height
+                        || b.y >= a.y + a.height;
                     assert!(apart, "{a:?} {b:?}");
                 }
             }

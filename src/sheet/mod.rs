@@ -4,8 +4,8 @@
 //! [`run`] decodes each picture at the smallest scale that serves and draws sheet after sheet, so that memory holds
 //! one sheet and what the workers have in hand.
 
-pub mod caption;
 mod canvas;
+pub mod caption;
 mod draw;
 pub mod files;
 pub mod font;
@@ -20,8 +20,8 @@ pub mod web;
 
 use std::collections::BTreeMap;
 
-pub use self::draw::Mark;
 use self::caption::Caption;
+pub use self::draw::Mark;
 use self::draw::{Cell, Drawing};
 use self::font::Fonts;
 use self::page::Page;
@@ -92,23 +92,31 @@ pub fn run(
     let mut index = Vec::with_capacity(slots.len());
     let mut begun: Option<(usize, Drawing<'_>)> = None;
     let mut next_page = 0;
-    let outcome = looked(job, &slots, pipe, crew, watch, |_, look| look, |slot, look| {
-        // Sheets without any image have no slot: they are finished on the way.
-        while begun.as_ref().is_none_or(|(page, _)| *page < slot.page) {
-            finish(begun.take(), job, done)?;
-            begun = Some((next_page, Drawing::new(&job.pages[next_page], fonts)));
-            next_page += 1;
-        }
-        let drawn = drawn(job, slot, &look);
-        let caption = job.caption.of(job.listing, slot.image, drawn.size);
-        let marks = job.marks.get(&slot.image).map_or(&[][..], Vec::as_slice);
-        if let Some((_, drawing)) = &mut begun {
-            let cell = Cell { look: &look, caption: &caption, marks };
-            drawing.cell((slot.block as u32, slot.cell as u32), &cell, fonts);
-        }
-        index.push(drawn);
-        Ok(())
-    });
+    let outcome = looked(
+        job,
+        &slots,
+        pipe,
+        crew,
+        watch,
+        |_, look| look,
+        |slot, look| {
+            // Sheets without any image have no slot: they are finished on the way.
+            while begun.as_ref().is_none_or(|(page, _)| *page < slot.page) {
+                finish(begun.take(), job, done)?;
+                begun = Some((next_page, Drawing::new(&job.pages[next_page], fonts)));
+                next_page += 1;
+            }
+            let drawn = drawn(job, slot, &look);
+            let caption = job.caption.of(job.listing, slot.image, drawn.size);
+            let marks = job.marks.get(&slot.image).map_or(&[][..], Vec::as_slice);
+            if let Some((_, drawing)) = &mut begun {
+                let cell = Cell { look: &look, caption: &caption, marks };
+                drawing.cell((slot.block as u32, slot.cell as u32), &cell, fonts);
+            }
+            index.push(drawn);
+            Ok(())
+        },
+    );
     outcome?;
     finish(begun, job, done)?;
     for page in &job.pages[next_page..] {

@@ -103,12 +103,7 @@ pub fn of_groups(
     }
 }
 
-fn sheets(
-    listing: &Listing,
-    groups: &[(Group, Vec<usize>)],
-    grid: &Grid,
-    stamp: &str,
-) -> Result<Vec<Page>> {
+fn sheets(listing: &Listing, groups: &[(Group, Vec<usize>)], grid: &Grid, stamp: &str) -> Result<Vec<Page>> {
     let wanted = grid.per_group.max(1) as u32;
     let columns = grid.columns.unwrap_or_else(|| (f64::from(wanted).sqrt().ceil()) as u32).clamp(1, wanted);
     let shape = Shape {
@@ -167,12 +162,7 @@ fn rows(
 ///
 /// # Errors
 /// As for [`of_groups`].
-pub fn of_pairs(
-    pairs: &Found,
-    grid: &Grid,
-    name: &str,
-    (title, stamp): (&str, &str),
-) -> Result<Vec<Page>> {
+pub fn of_pairs(pairs: &Found, grid: &Grid, name: &str, (title, stamp): (&str, &str)) -> Result<Vec<Page>> {
     let across = grid.columns.unwrap_or(2).clamp(1, 64);
     let mut shape = Shape {
         cell: grid.cell.unwrap_or(256),
@@ -190,13 +180,7 @@ pub fn of_pairs(
 }
 
 /// Blocks in sheets of as many as fit; the last sheet is no larger than it must be.
-fn cut(
-    blocks: &[Block],
-    total: usize,
-    shape: Shape,
-    name: &str,
-    (title, stamp): (&str, &str),
-) -> Vec<Page> {
+fn cut(blocks: &[Block], total: usize, shape: Shape, name: &str, (title, stamp): (&str, &str)) -> Vec<Page> {
     let on_page = (shape.across * shape.down) as usize;
     let mut pages = Vec::new();
     for (at, blocks) in blocks.chunks(on_page).enumerate() {
@@ -227,7 +211,8 @@ fn check(shape: &Shape) -> Result<()> {
     if width.saturating_mul(height) <= LARGEST && width.max(height) <= 65_500 {
         return Ok(());
     }
-    let why = "a sheet may have 100 million pixels and 65,500 a side: fewer images (--per-class) or smaller cells";
+    let why =
+        "a sheet may have 100 million pixels and 65,500 a side: fewer images (--per-class) or smaller cells";
     Err(Error::Usage(format!("a sheet would be {width}x{height}; {why} (--cell)")))
 }
 
@@ -256,7 +241,8 @@ pub fn about(listing: &Listing, group: &Group, picks: &[usize]) -> String {
     if parts.len() > 6 {
         text.push_str(&format!(" · {}", plural(parts.len(), "split")));
     } else if !parts.is_empty() {
-        let told: Vec<String> = parts.iter().map(|(name, n)| format!("{name} {}", thousands(*n as u64))).collect();
+        let told: Vec<String> =
+            parts.iter().map(|(name, n)| format!("{name} {}", thousands(*n as u64))).collect();
         text.push_str(&format!(" · {}", told.join(", ")));
     }
     if !group.note.is_empty() {
@@ -311,8 +297,9 @@ mod tests {
     #[test]
     fn names_of_files_are_plain_and_unlike() {
         let mut names = Names::default();
-        let taken: Vec<String> =
-            ["cat", "Cat", "a/b", "..", "a b", &"長".repeat(200), "x\u{1b}y", "cat"].map(|n| names.take(n)).into();
+        let taken: Vec<String> = ["cat", "Cat", "a/b", "..", "a b", &"長".repeat(200), "x\u{1b}y", "cat"]
+            .map(|n| names.take(n))
+            .into();
         assert_eq!(taken[..5], ["cat", "Cat-2", "a_b", "sheet", "a_b-2"]);
         assert!(taken[5].len() <= NAME && taken[5].starts_with("長"));
         assert_eq!(taken[6..], ["x_y", "cat-3"]);

@@ -183,8 +183,19 @@ mod tests {
     #[test]
     fn every_line_stays_within_its_width() {
         let long = format!("{}.jpg", "wide_".repeat(40));
-        let odd = ["", "a", &long, "中文图片名称很长很长很长很长很长.jpg", "\u{1b}[31m\n\t", "😀👩‍👩‍👧‍👦",
-            "e\u{301}\u{301}\u{301}x", "\u{301}a", "مرحبا بالعالم.jpg", "ภาพถ่ายใบไม้.png", "\u{202e}gpj.exe"];
+        let odd = [
+            "",
+            "a",
+            &long,
+            "中文图片名称很长很长很长很长很长.jpg",
+            "\u{1b}[31m\n\t",
+            "😀👩‍👩‍👧‍👦",
+            "e\u{301}\u{301}\u{301}x",
+            "\u{301}a",
+            "مرحبا بالعالم.jpg",
+            "ภาพถ่ายใบไม้.png",
+            "\u{202e}gpj.exe",
+        ];
         for text in odd {
             for most in [0, 3, 10, 80, 256] {
                 let line = set(text, most);

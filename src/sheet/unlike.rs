@@ -36,9 +36,7 @@ pub fn ranked(worst: Worst, rows: &[usize], known: &Known<'_>, key: &dyn Fn(usiz
     };
     let mut order: Vec<usize> = (0..rows.len()).collect();
     let badness = |at: usize| scores[at].unwrap_or(f64::NEG_INFINITY);
-    order.sort_by(|a, b| {
-        badness(*b).total_cmp(&badness(*a)).then_with(|| key(rows[*a]).cmp(&key(rows[*b])))
-    });
+    order.sort_by(|a, b| badness(*b).total_cmp(&badness(*a)).then_with(|| key(rows[*a]).cmp(&key(rows[*b]))));
     order.into_iter().map(|at| rows[at]).collect()
 }
 

@@ -56,18 +56,26 @@ pub fn write(
     let mut ends: Vec<u64> = vec![0];
     let mut index = Vec::with_capacity(slots.len());
     let mut cells: Vec<Cell> = Vec::with_capacity(slots.len());
-    looked(job, &slots, pipe, crew, watch, |_, look| small(look), |slot, small| {
-        let mut cell = told(job, slot, &small);
-        if !small.jpeg.is_empty() {
-            let start = ends[ends.len() - 1];
-            spool.write_at(&small.jpeg, start)?;
-            cell.thumb = Some(ends.len() - 1);
-            ends.push(start + small.jpeg.len() as u64);
-        }
-        cells.push(cell);
-        index.push(drawn(job, slot, &small.look));
-        Ok(())
-    })?;
+    looked(
+        job,
+        &slots,
+        pipe,
+        crew,
+        watch,
+        |_, look| small(look),
+        |slot, small| {
+            let mut cell = told(job, slot, &small);
+            if !small.jpeg.is_empty() {
+                let start = ends[ends.len() - 1];
+                spool.write_at(&small.jpeg, start)?;
+                cell.thumb = Some(ends.len() - 1);
+                ends.push(start + small.jpeg.len() as u64);
+            }
+            cells.push(cell);
+            index.push(drawn(job, slot, &small.look));
+            Ok(())
+        },
+    )?;
     let sheet = Sheet {
         title: head.title,
         summary: head.summary,

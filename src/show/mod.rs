@@ -50,7 +50,11 @@ impl Protocol {
         if ["iTerm.app", "WezTerm", "mintty", "vscode"].contains(&program) {
             return Some(Self::Iterm);
         }
-        Some(if is(&["sixel", "foot", "mlterm", "yaft", "contour", "vt340"]) { Self::Sixel } else { Self::Blocks })
+        Some(if is(&["sixel", "foot", "mlterm", "yaft", "contour", "vt340"]) {
+            Self::Sixel
+        } else {
+            Self::Blocks
+        })
     }
 
     /// The largest picture to ask for, px, on a terminal of so many columns and rows.

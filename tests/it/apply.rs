@@ -6,7 +6,9 @@ use crate::env::{Env, png};
 
 fn set() -> Env {
     let env = Env::new();
-    for (i, path) in ["cat/1.png", "cat/2.png", "cat/a (1);x.png", "dog/1.png", "dog/2.png"].iter().enumerate() {
+    for (i, path) in
+        ["cat/1.png", "cat/2.png", "cat/a (1);x.png", "dog/1.png", "dog/2.png"].iter().enumerate()
+    {
         env.write(format!("set/{path}"), &png(24, 20 + i as u32, i as u32));
     }
     env
@@ -45,7 +47,10 @@ fn marks_are_applied_stay_and_can_be_taken_back() {
     assert_eq!(env.run(&["split", "set", "--ratio", "train=0.5,val=0.5"]).code, Some(0));
     let rows = env.rows("set/manifest.csv");
     let row = |path: &str| rows.iter().find(|row| row["path"] == path).unwrap();
-    assert_eq!((row("cat/1.png")["label"].as_str(), row("cat/a (1);x.png")["label"].as_str()), ("dog", "dog"));
+    assert_eq!(
+        (row("cat/1.png")["label"].as_str(), row("cat/a (1);x.png")["label"].as_str()),
+        ("dog", "dog")
+    );
     assert_eq!((row("dog/1.png")["status"].as_str(), row("dog/1.png")["split"].as_str()), ("excluded", ""));
     assert!(row("dog/2.png")["notes"].contains("doubtful(a fox?)"), "{rows:?}");
 
@@ -64,12 +69,19 @@ fn marks_are_applied_stay_and_can_be_taken_back() {
 #[test]
 fn sheets_show_the_new_label_and_leave_junk_out() {
     let env = set();
-    env.write("fixes.csv", b"path,action,label,was,note\ncat/1.png,relabel,dog,cat,\ndog/1.png,exclude,,dog,\n");
+    env.write(
+        "fixes.csv",
+        b"path,action,label,was,note\ncat/1.png,relabel,dog,cat,\ndog/1.png,exclude,,dog,\n",
+    );
     assert_eq!(env.run(&["apply", "fixes.csv", "set"]).code, Some(0));
     env.ok(&["sheet", "set", "--cell", "64"]);
     let of = |label: &str| -> Vec<String> {
-        let mut paths: Vec<String> =
-            env.rows("set-sheets/sheets.csv").into_iter().filter(|r| r["label"] == label).map(|r| r["path"].clone()).collect();
+        let mut paths: Vec<String> = env
+            .rows("set-sheets/sheets.csv")
+            .into_iter()
+            .filter(|r| r["label"] == label)
+            .map(|r| r["path"].clone())
+            .collect();
         paths.sort();
         paths
     };
@@ -81,7 +93,8 @@ fn sheets_show_the_new_label_and_leave_junk_out() {
 fn a_workspace_keeps_the_new_label() {
     let env = set();
     env.ok(&["shrink", "set", "-o", "work", "--short-edge", "16"]);
-    let path = env.rows("work/manifest.csv").into_iter().find(|r| r["label"] == "cat").unwrap()["path"].clone();
+    let path =
+        env.rows("work/manifest.csv").into_iter().find(|r| r["label"] == "cat").unwrap()["path"].clone();
     env.write("fixes.csv", format!("path,action,label,was\n{path},relabel,dog,cat\n").as_bytes());
     env.ok(&["apply", "fixes.csv", "work"]);
     let row = env.rows("work/manifest.csv").into_iter().find(|r| r["path"] == path).unwrap();

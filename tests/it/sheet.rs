@@ -42,8 +42,11 @@ fn each_class_gets_a_sheet_of_nine_and_none_comes_twice() {
     let paths: HashSet<&String> = rows.iter().map(|row| &row["path"]).collect();
     assert_eq!((rows.len(), paths.len()), (13, 13));
     assert_eq!(rows.iter().filter(|row| row["sheet"] == "cat.png").count(), 9);
-    let places: Vec<(&str, &str)> =
-        rows.iter().filter(|r| r["label"] == "dog").map(|r| (r["row"].as_str(), r["column"].as_str())).collect();
+    let places: Vec<(&str, &str)> = rows
+        .iter()
+        .filter(|r| r["label"] == "dog")
+        .map(|r| (r["row"].as_str(), r["column"].as_str()))
+        .collect();
     assert_eq!(places, [("1", "1"), ("1", "2"), ("1", "3"), ("2", "1")]);
     assert_eq!(open(env.path("photos-sheets/dog.png")).dimensions(), (820, 997));
     // Nothing but the sheets was written, and nothing into the folder of images.
@@ -65,7 +68,9 @@ fn the_sheets_are_the_same_bytes_on_any_number_of_threads() {
         assert!(one.len() >= 2);
         let texts = |tree: &[(String, Vec<u8>)]| -> Vec<(String, String)> {
             // The page says which command made it.
-            let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).replace("-j 8", "-j 1").replace("html-8", "html-1");
+            let text = |bytes: &[u8]| {
+                String::from_utf8_lossy(bytes).replace("-j 8", "-j 1").replace("html-8", "html-1")
+            };
             tree.iter().map(|(name, bytes)| (name.clone(), text(bytes))).collect()
         };
         match format {
@@ -114,7 +119,20 @@ fn a_sheet_looks_as_it_should() {
     env.write("set/a/high.png", &plain([30, 160, 60], 50, 100));
     env.write("set/a/dot.png", &plain([40, 60, 200], 4, 4));
     env.write("set/a/zz.png", b"no picture at all");
-    env.ok(&["sheet", "set", "--pick", "first", "--cell", "100", "--cols", "3", "--per-class", "6", "--format", "png"]);
+    env.ok(&[
+        "sheet",
+        "set",
+        "--pick",
+        "first",
+        "--cell",
+        "100",
+        "--cols",
+        "3",
+        "--per-class",
+        "6",
+        "--format",
+        "png",
+    ]);
     let sheet = open(env.path("set-sheets/a.png"));
     assert_eq!(sheet.dimensions(), (352, 380));
     let at = |x: u32, y: u32| sheet.get_pixel(x, y).0;
@@ -123,7 +141,10 @@ fn a_sheet_looks_as_it_should() {
     assert_eq!((middle(0), middle(1), middle(2)), ([40, 60, 200], [30, 160, 60], [200, 30, 30]));
     let cell = [232, 232, 232];
     // Letterbox above the wide one and beside the high one; the dot fills its cell, each of its pixels a square.
-    assert_eq!((at(16 + 220 + 50, 76 + 10), at(16 + 110 + 10, 76 + 50), at(16 + 3, 76 + 3)), (cell, cell, [40, 60, 200]));
+    assert_eq!(
+        (at(16 + 220 + 50, 76 + 10), at(16 + 110 + 10, 76 + 50), at(16 + 3, 76 + 3)),
+        (cell, cell, [40, 60, 200])
+    );
     // The one that is no picture has a red frame, the empty ones are lighter and have none.
     let below = 76 + 100 + 3 + 36 + 10;
     assert_eq!((at(17, below + 1), at(16 + 110 + 3, below + 3)), ([208, 24, 24], [246, 246, 246]));
@@ -161,8 +182,21 @@ fn a_golden_sheet_stays_as_it_is() {
 #[test]
 fn odd_names_make_sheets_all_the_same() {
     let env = Env::new();
-    let names = ["猫と犬の写真", "한국어", "ภาพถ่าย ใบไม้", "emoji 😀👩‍👩‍👧", "עברית", "مرحبا", "ctl\u{1b}[31m\nx",
-        "\u{202e}gpj", "x..name", "a b", "A B", "Z\u{337}\u{322}\u{31b}a", "=cmd|x"];
+    let names = [
+        "猫と犬の写真",
+        "한국어",
+        "ภาพถ่าย ใบไม้",
+        "emoji 😀👩‍👩‍👧",
+        "עברית",
+        "مرحبا",
+        "ctl\u{1b}[31m\nx",
+        "\u{202e}gpj",
+        "x..name",
+        "a b",
+        "A B",
+        "Z\u{337}\u{322}\u{31b}a",
+        "=cmd|x",
+    ];
     for (i, name) in names.iter().enumerate() {
         env.write(format!("set/{name}/{name}.png"), &png(30, 20, i as u32));
     }
@@ -288,8 +322,12 @@ fn copies_lie_beside_each_other_and_findings_have_sheets() {
     assert!(rows[0]["findings"].contains("D004"), "{rows:?}");
 
     env.ok(&["sheet", "set", "--by", "finding"]);
-    let sheets: HashSet<String> = env.rows("set-sheets/sheets.csv").into_iter().map(|r| r["sheet"].clone()).collect();
-    assert!(sheets.iter().any(|s| s.starts_with("D004")) && sheets.iter().any(|s| s.starts_with("F001")), "{sheets:?}");
+    let sheets: HashSet<String> =
+        env.rows("set-sheets/sheets.csv").into_iter().map(|r| r["sheet"].clone()).collect();
+    assert!(
+        sheets.iter().any(|s| s.starts_with("D004")) && sheets.iter().any(|s| s.starts_with("F001")),
+        "{sheets:?}"
+    );
     assert!(!env.path("set-sheets/duplicates-001.jpg").exists());
 }
 
@@ -303,7 +341,8 @@ fn validation_lies_beside_the_training_image_most_like_it() {
     let picture = pictures::picture(96, 96, 34);
     env.write("set/val/a/leak.jpg", &pictures::jpeg(&picture, pictures::BASELINE));
     env.ok(&["sheet", "set", "--pairs", "val-train"]);
-    let paths: Vec<String> = env.rows("set-sheets/sheets.csv").into_iter().map(|r| r["path"].clone()).collect();
+    let paths: Vec<String> =
+        env.rows("set-sheets/sheets.csv").into_iter().map(|r| r["path"].clone()).collect();
     assert_eq!(paths, ["val/a/leak.jpg", "train/a/2.png"]);
     let flat = Env::new();
     flat.write("set/0.png", &png(30, 20, 1));
@@ -317,7 +356,10 @@ fn the_page_holds_the_same_cells_and_a_workspace_keeps_its_sheets() {
     env.ok(&["sheet", "photos", "--format", "html"]);
     let page = fs::read_to_string(env.path("photos-sheets/sheets.html")).unwrap();
     let rows = env.rows("photos-sheets/sheets.csv");
-    assert!(rows.len() == 13 && rows.iter().all(|row| page.contains(&row["path"]) && row["sheet"] == "sheets.html"));
+    assert!(
+        rows.len() == 13
+            && rows.iter().all(|row| page.contains(&row["path"]) && row["sheet"] == "sheets.html")
+    );
     let links = ["src=\"http", "href=\"http", "url(http"];
     assert!(links.iter().all(|link| !page.contains(link)));
     env.ok(&["sheet", "photos", "--format", "html", "-o", "page.html", "-q"]);

@@ -12,7 +12,10 @@ fn a_lone_file_is_told_and_nothing_is_drawn_into_a_pipe() {
     assert!(!ran.stdout.contains('\u{1b}'), "{:?}", ran.stdout);
     let ran = env.ok(&["show", "photo.jpg", "--json"]);
     let document: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
-    assert_eq!((&document["images"][0]["width"], &document["images"][0]["status"]), (&120.into(), &"ok".into()));
+    assert_eq!(
+        (&document["images"][0]["width"], &document["images"][0]["status"]),
+        (&120.into(), &"ok".into())
+    );
 }
 
 #[test]
@@ -42,7 +45,12 @@ fn neighbours_are_told_where_an_audit_has_looked() {
     // The cache keeps nothing of files that changed a moment ago.
     let old = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
     for (name, _) in env.tree("set") {
-        std::fs::File::options().write(true).open(env.path("set").join(name)).unwrap().set_modified(old).unwrap();
+        std::fs::File::options()
+            .write(true)
+            .open(env.path("set").join(name))
+            .unwrap()
+            .set_modified(old)
+            .unwrap();
     }
     env.run(&["audit", "set", "--fail-on", "never"]);
     let ran = env.ok(&["show", "set/cat/1.png"]);
@@ -52,7 +60,10 @@ fn neighbours_are_told_where_an_audit_has_looked() {
     assert!(sheet.stdout.contains("2 sheets"), "{}", sheet.stdout);
     // An earlier audit frames what it found.
     let rows = env.rows("set-sheets/sheets.csv");
-    assert!(rows.iter().any(|row| row["path"] == "cat/1.png" && row["findings"].contains("D007")), "{rows:?}");
+    assert!(
+        rows.iter().any(|row| row["path"] == "cat/1.png" && row["findings"].contains("D007")),
+        "{rows:?}"
+    );
 }
 
 #[test]

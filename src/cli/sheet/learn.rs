@@ -46,7 +46,10 @@ pub(super) fn learn(
     if !needed {
         let auto = args.findings == FindingsName::Auto && listing.entries.len() <= ASKED;
         let known = |cache: &crate::facts::Cache| {
-            listing.entries.iter().all(|e| e.fault.is_some() || cache.get(&e.path, &Stamp::of(&e.file)).is_some())
+            listing
+                .entries
+                .iter()
+                .all(|e| e.fault.is_some() || cache.get(&e.path, &Stamp::of(&e.file)).is_some())
         };
         if !auto || !cache.as_ref().is_some_and(known) {
             return Ok(None);
@@ -126,4 +129,3 @@ pub(super) fn mark_doubts(listing: &Listing, marks: &mut Marks) {
         }
     }
 }
-

@@ -32,7 +32,10 @@ pub(super) fn head(args: &Args, listing: &Listing, page: &Path, stamp: &str) -> 
     web::Head {
         title: title(args),
         summary,
-        command: format!("prep {}", std::env::args().skip(1).map(|w| shell_word(Path::new(&w))).collect::<Vec<_>>().join(" ")),
+        command: format!(
+            "prep {}",
+            std::env::args().skip(1).map(|w| shell_word(Path::new(&w))).collect::<Vec<_>>().join(" ")
+        ),
         key: blake3::hash(root.as_os_str().as_encoded_bytes()).to_hex()[..16].to_owned(),
         root: Some(crate::names::encode(&place::relative(folder, &listing.root))),
         uses: vec![format!("prep apply fixes.csv {input} -n"), format!("prep apply fixes.csv {input}")],
@@ -81,12 +84,8 @@ pub(super) fn tell(
         });
         return terminal.result(&format!("{document:#}\n"));
     }
-    let mut text = format!(
-        "{}: {}, {}",
-        shown(&place),
-        plural(job.pages.len(), "sheet"),
-        plural(index.len(), "image")
-    );
+    let mut text =
+        format!("{}: {}, {}", shown(&place), plural(job.pages.len(), "sheet"), plural(index.len(), "image"));
     if bad > 0 {
         text.push_str(&format!(", {} not whole", thousands(bad as u64)));
     }
@@ -96,7 +95,9 @@ pub(super) fn tell(
             .pages
             .iter()
             .take(LISTED)
-            .map(|page| vec![elided(&format!("{}{ending}", shown(&page.name))), shown(&page.about).to_string()])
+            .map(|page| {
+                vec![elided(&format!("{}{ending}", shown(&page.name))), shown(&page.about).to_string()]
+            })
             .collect();
         text.push_str(&columns(&rows, &[false, false]));
         if job.pages.len() > LISTED {
@@ -106,7 +107,9 @@ pub(super) fn tell(
     terminal.result(&text)?;
     let input = shell_word(&args.input.input);
     terminal.say(&match args.format {
-        FormatName::Html => format!("Open it in a browser, mark, save fixes.csv; then: prep apply fixes.csv {input} -n"),
+        FormatName::Html => {
+            format!("Open it in a browser, mark, save fixes.csv; then: prep apply fixes.csv {input} -n")
+        }
         _ => format!("Something wrong? prep sheet {input} --format html is the page to mark it on"),
     });
     Ok(())
