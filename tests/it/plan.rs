@@ -361,6 +361,26 @@ fn what_of_the_sample_cannot_be_used_is_said_and_counts_for_max_bad() {
 }
 
 #[test]
+fn a_set_of_which_nothing_can_be_decoded_is_not_called_empty() {
+    let env = Env::new();
+    photos(&env, 4);
+    for i in 0..3 {
+        env.write(format!("cut/a/{i}.jpg"), &jpeg(640, 480, i)[..900]);
+    }
+    for (folder, more) in [("photos", "--max-pixels=1000"), ("photos", "--no-sample"), ("cut", "--quiet")] {
+        let mut command = env.command(&["plan", "--model", "resnet18", more]);
+        let ran = command.current_dir(env.path(folder)).output().unwrap();
+        let (text, said) = (String::from_utf8(ran.stdout).unwrap(), String::from_utf8(ran.stderr).unwrap());
+        assert_eq!(ran.status.code(), Some(0), "{said}");
+        assert!(!said.contains("no pictures here"), "{folder} {more}: {said}");
+        assert!(!text.contains(" 0.00 MB") && !text.contains("NaN") && !text.contains("inf "), "{text}");
+        if folder == "photos" {
+            assert!(said.contains("4 pictures: "), "{folder} {more}: {said}");
+        }
+    }
+}
+
+#[test]
 fn a_manifest_with_impossible_sizes_is_no_panic() {
     let env = Env::new();
     photos(&env, 3);
