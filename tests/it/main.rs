@@ -19,6 +19,7 @@ mod memory;
 mod pictures;
 mod plan;
 mod plan_models;
+mod plan_odd;
 mod plan_onnx;
 mod regress;
 mod shrink;

@@ -26,7 +26,7 @@ use crate::plan::ledger::Line;
 use crate::plan::net::{Size, builtin};
 use crate::plan::network::Network;
 use crate::plan::sample::Sampled;
-use crate::plan::{cache, data, runs, sample};
+use crate::plan::{cache, data, remedies, runs, sample};
 use crate::source::Listing;
 
 /// The folder of remembered samples, in the user's cache folder.
@@ -69,12 +69,12 @@ impl Answer {
     }
 
     /// What to do when it does not fit.
-    fn steps(&self) -> Vec<gpu::Step> {
+    fn steps(&self) -> Vec<remedies::Step> {
         let (Some(net), Some(network), Some(vram)) = (&self.net, &self.network, self.vram) else {
             return Vec::new();
         };
         let at = |size, precision| network.sums(size, precision, self.fused).ok();
-        gpu::steps(net, self.training, vram, &at)
+        remedies::steps(net, self.training, vram, &at)
     }
 }
 
