@@ -1,9 +1,11 @@
-/* floor.c: what libjpeg(-turbo) itself needs for the parts of shrinking that nobody can leave out.
+/* floor.c: what libjpeg(-turbo) itself needs for the parts of shrinking, or of auditing, that nobody can leave out.
  * For each file: read it, decode at 1/8 (entropy decoding and nothing else), encode one WxH picture at q90 4:2:0.
- * Prints CPU milliseconds a file. Build: cc -O2 -o floor floor.c -ljpeg   Use: floor WIDTH HEIGHT FILE...
+ * With --full it decodes whole pictures and encodes nothing.
+ * Prints CPU milliseconds a file. Build: cc -O2 -o floor floor.c -ljpeg   Use: floor WIDTH HEIGHT FILE... | --full FILE...
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <setjmp.h>
 #include <time.h>
 #include <jpeglib.h>
@@ -25,7 +27,7 @@ static unsigned char *slurp(const char *path, unsigned long *size) {
     return bytes;
 }
 
-static int decode(const unsigned char *bytes, unsigned long size) {
+static int decode(const unsigned char *bytes, unsigned long size, unsigned denominator) {
     struct jpeg_decompress_struct d;
     struct errors e;
     d.err = jpeg_std_error(&e.base);
@@ -36,7 +38,7 @@ static int decode(const unsigned char *bytes, unsigned long size) {
     jpeg_mem_src(&d, bytes, size);
     jpeg_read_header(&d, TRUE);
     d.scale_num = 1;
-    d.scale_denom = 8;
+    d.scale_denom = denominator;
     d.out_color_space = JCS_RGB;
     jpeg_start_decompress(&d);
     JSAMPROW row = malloc((size_t)d.output_width * 3);
@@ -72,17 +74,21 @@ static void encode(const unsigned char *rgb, int width, int height) {
 }
 
 int main(int argc, char **argv) {
-    if (argc < 4) return 2;
-    int width = atoi(argv[1]), height = atoi(argv[2]), files = 0;
+    if (argc < 3) return 2;
+    int full = strcmp(argv[1], "--full") == 0, first = full ? 2 : 3;
+    int width = full ? 1 : atoi(argv[1]), height = full ? 1 : atoi(argv[2]), files = 0;
     unsigned char *picture = malloc((size_t)width * height * 3);
     for (int i = 0; i < width * height * 3; i++) /* as busy as a photo: smooth with some noise */
         picture[i] = (unsigned char)(((i / 3 % width) + (i / 3 / width)) / 6 + (i * 2654435761u >> 29));
     clock_t begun = clock();
-    for (int i = 3; i < argc; i++) {
+    for (int i = first; i < argc; i++) {
         unsigned long size = 0;
         unsigned char *bytes = slurp(argv[i], &size);
         if (!bytes) continue;
-        if (decode(bytes, size)) { encode(picture, width, height); files++; }
+        if (decode(bytes, size, full ? 1 : 8)) {
+            if (!full) encode(picture, width, height);
+            files++;
+        }
         free(bytes);
     }
     if (!files) return 1;

@@ -226,7 +226,7 @@ fn sets(images: &[Image]) -> Vec<Twins> {
             Twins { codes, tier: tier.into(), evidence: format!("distance {} of 256", at % 60), members }
         })
         .collect();
-    sets.sort_by(|a, b| b.codes.len().cmp(&a.codes.len()));
+    sets.sort_by_key(|set| std::cmp::Reverse(set.codes.len()));
     sets
 }
 

@@ -270,6 +270,17 @@ codes! {
         Renamed = "renamed",
         /// Copied losslessly without metadata: it was already what was asked for.
         Copied = "copied",
+        /// The user gave it another label than the source has; the detail is the source's.
+        Relabelled = "relabelled",
+        /// The user is not sure of its label; the detail is what was noted.
+        Doubtful = "doubtful",
+    }
+}
+
+impl Oddity {
+    /// Is it a decision of the user, which stays until another one replaces it?
+    pub fn is_decision(self) -> bool {
+        matches!(self, Self::Relabelled | Self::Doubtful)
     }
 }
 

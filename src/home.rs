@@ -8,11 +8,13 @@
 mod carry;
 pub mod history;
 mod rewrite;
+mod training;
 
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use crate::entry::Entry;
 use crate::error::{Error, Result};
 use crate::fault::Cause;
 use crate::manifest::{Places, Row, Sidecar};
@@ -21,7 +23,9 @@ use crate::out::place;
 use crate::source::{self, Kind, Listing, Options};
 use crate::table::{self, Table};
 
+pub use carry::below;
 pub use rewrite::Kept;
+pub use training::{Training, Which};
 
 use carry::Known;
 
@@ -39,10 +43,10 @@ pub struct Home {
     sidecar: Option<Sidecar>,
     /// How the input can be listed again.
     origin: Option<Value>,
-    /// Rows outside this listing are kept: only a part of the input was asked for.
-    partial: bool,
-    /// Then: the row of the table for each path, for the rows outside.
-    others: Vec<(String, usize)>,
+    /// The whole input, where only a part of it was asked for.
+    whole: Option<Listing>,
+    /// Globs left something out.
+    narrowed: bool,
 }
 
 /// Lists `input` with what its manifest knows, and finds the manifest's place; `out` is the one that the user wants.
@@ -50,81 +54,74 @@ pub struct Home {
 /// # Errors
 /// What [`source::open`] says; a place that something else has taken.
 pub fn open(input: &Path, options: &Options, out: Option<&Path>) -> Result<(Listing, Home)> {
-    let mut listing = source::open(input, options)?;
-    let at_top = input.is_dir() && listing.table.as_ref().is_some_and(|t| t.path.parent() == Some(input));
-    let mut sidecar = None;
-    if let (Kind::Manifest, Some(table)) = (listing.kind, &listing.table) {
-        sidecar = Sidecar::read(&table.path)?;
-        let origin = sidecar.as_ref().and_then(|s| s.rest.get(ORIGIN)).cloned();
-        let path = table.path.clone();
-        if let Some(origin) = origin.filter(|_| at_top && !is_partial(options)) {
-            if is_as_written(&path, sidecar.as_ref())? {
-                listing = relist(input, options, &origin, listing)?;
-            } else {
-                carry::tree_labels(input, options, &origin, &mut listing)?;
-            }
-            let manifest = out.map_or(path, Path::to_owned);
-            return with_home(input, listing, manifest, sidecar, Some(origin), options);
-        }
+    out.map_or(Ok(()), check_name)?;
+    // Parts are known after the manifest was asked.
+    let asked = Options { split: None, ..options.clone() };
+    let (mut listing, mut home) = look(input, &asked, out)?;
+    if !(options.globs.is_empty() && options.exclude.is_empty()) {
+        let all = Options { globs: Vec::new(), exclude: Vec::new(), ..asked };
+        home.whole = Some(look(input, &all, out)?.0);
+        home.narrowed = true;
     }
-    let manifest = match out {
-        Some(path) => path.to_owned(),
-        None => default_place(input, &listing)?,
-    };
-    let origin = origin_of(input, &listing, options);
-    with_home(input, listing, manifest, sidecar, origin, options)
-}
-
-fn with_home(
-    input: &Path,
-    mut listing: Listing,
-    manifest: PathBuf,
-    sidecar: Option<Sidecar>,
-    origin: Option<Value>,
-    options: &Options,
-) -> Result<(Listing, Home)> {
-    let partial = is_partial(options);
-    let mut home = Home { manifest, known: None, sidecar, origin, partial, others: Vec::new() };
-    let is_itself = listing.kind == Kind::Manifest
-        && listing
-            .table
-            .as_ref()
-            .is_some_and(|t| t.path.canonicalize().ok() == home.manifest.canonicalize().ok());
-    if !is_itself && home.manifest.exists() {
-        let table = table::read(&home.manifest)?;
-        let Some(places) = Places::find(&table) else {
-            let why = "is there and no manifest of prep; say with -o where to write";
-            return Err(Error::Outputs(format!("{} {why}", shown(&home.manifest))));
-        };
-        if listing.kind != Kind::Manifest {
-            let known = Known::new(table, places);
-            known.carry_to(&mut listing);
-            home.known = Some(known);
-            if partial {
-                home.others = rows_of_all(input, options)?;
-            }
-        }
-        if home.sidecar.is_none() {
-            home.sidecar = Sidecar::read(&home.manifest)?;
-        }
-    }
-    if let (true, true, Some(table)) = (is_itself, partial, &listing.table) {
-        home.known = Places::find(table).map(|places| Known::new(table.clone(), places));
-        home.others = rows_of_all(input, options)?;
+    if let Some(split) = &options.split {
+        home.whole.get_or_insert_with(|| listing.clone());
+        let before = listing.ignored.sentence();
+        source::keep_split(&mut listing, split)?;
+        listing.said.retain(|sentence| Some(sentence) != before.as_ref());
+        listing.said.extend(listing.ignored.sentence());
     }
     Ok((listing, home))
 }
 
-/// Is only a part of the input asked for?
-fn is_partial(options: &Options) -> bool {
-    options.split.is_some() || !options.globs.is_empty() || !options.exclude.is_empty()
+/// Lists all that `options` take, with what is known of it.
+fn look(input: &Path, options: &Options, out: Option<&Path>) -> Result<(Listing, Home)> {
+    let mut listing = source::open(input, options)?;
+    let mut home = Home {
+        manifest: PathBuf::new(),
+        known: None,
+        sidecar: None,
+        origin: None,
+        whole: None,
+        narrowed: false,
+    };
+    let mut relisted = None;
+    if let (Kind::Manifest, Some(table)) = (listing.kind, &listing.table) {
+        home.sidecar = Sidecar::read(&table.path)?;
+        let origin = home.sidecar.as_ref().and_then(|s| s.rest.get(ORIGIN)).cloned();
+        if let Some(origin) = origin.filter(|_| input.is_dir() && table.path.parent() == Some(input)) {
+            let path = table.path.clone();
+            if is_as_written(&path, home.sidecar.as_ref())? {
+                listing = relist(input, options, &origin, listing)?;
+                relisted = (listing.kind != Kind::Manifest).then_some(path);
+            } else {
+                carry::tree_labels(input, options, &origin, &mut listing)?;
+            }
+            home.origin = Some(origin);
+        }
+    }
+    home.manifest = match (out, &relisted) {
+        (Some(path), _) => path.to_owned(),
+        (None, Some(path)) => path.clone(),
+        (None, None) => default_place(input, &listing)?,
+    };
+    if home.origin.is_none() {
+        home.origin = origin_of(input, &listing, options);
+    }
+    home.learn(&mut listing, relisted.as_deref())?;
+    Ok((listing, home))
 }
 
-/// The row of the table for each path of the whole input, sorted by path.
-fn rows_of_all(input: &Path, options: &Options) -> Result<Vec<(String, usize)>> {
-    let whole = Options { split: None, globs: Vec::new(), exclude: Vec::new(), ..options.clone() };
-    let listing = source::open(input, &whole)?;
-    Ok(listing.entries.into_iter().filter_map(|e| Some((e.path, e.row?))).collect())
+/// A manifest is read again by its name.
+fn check_name(out: &Path) -> Result<()> {
+    if out.as_os_str() == "-" {
+        let why = "-o -: a manifest is a file, for the next command; --json prints the result";
+        return Err(Error::Usage(why.into()));
+    }
+    if out.extension().is_some_and(|e| e.eq_ignore_ascii_case("csv")) {
+        return Ok(());
+    }
+    let path = shown(out);
+    Err(Error::Usage(format!("-o {path}: a manifest is a CSV file, as in -o {path}.csv")))
 }
 
 /// Has nobody changed the manifest since prep wrote it?
@@ -138,6 +135,11 @@ fn default_place(input: &Path, listing: &Listing) -> Result<PathBuf> {
     let beside = |table: &Path| table.with_extension("manifest.csv");
     match (&listing.table, listing.kind) {
         (Some(table), Kind::Manifest) => Ok(table.path.clone()),
+        // A list names a part of a folder: what is decided about the part must not stand for the folder.
+        (Some(table), Kind::List) if table.path == Path::new("-") => {
+            place::beside(input, "-list.manifest.csv")
+        }
+        (Some(table), Kind::List) => Ok(beside(&table.path)),
         _ if input.is_dir() => {
             let top = input.join("manifest.csv");
             // The user's own table may be called so.
@@ -147,7 +149,7 @@ fn default_place(input: &Path, listing: &Listing) -> Result<PathBuf> {
                 .is_some_and(|t| t.path.file_name() == top.file_name() && t.path == top);
             Ok(if theirs { beside(&top) } else { top })
         }
-        (Some(table), Kind::Table | Kind::List) if table.path != Path::new("-") => Ok(beside(&table.path)),
+        (Some(table), Kind::Table) if table.path != Path::new("-") => Ok(beside(&table.path)),
         _ => {
             let why = "the input is neither a folder nor a table: say with -o where the manifest goes";
             Err(Error::Outputs(why.into()))
@@ -205,6 +207,42 @@ fn relist(input: &Path, options: &Options, origin: &Value, manifest: Listing) ->
 }
 
 impl Home {
+    /// Reads what an earlier command left at the manifest's place, or, where that is a new one, in the manifest of the
+    /// input, from which the listing was made anew; and gives it to the entries.
+    fn learn(&mut self, listing: &mut Listing, relisted: Option<&Path>) -> Result<()> {
+        if listing.kind == Kind::Manifest {
+            return Ok(());
+        }
+        let there = self.manifest.exists();
+        let Some(path) = there.then_some(self.manifest.as_path()).or(relisted) else { return Ok(()) };
+        let table = table::read(path)?;
+        let Some(places) = Places::find(&table) else {
+            let why = "is there and no manifest of prep; say with -o where to write";
+            return Err(Error::Outputs(format!("{} {why}", shown(path))));
+        };
+        self.sidecar = Sidecar::read(path)?;
+        let known = Known::new(table, places, &listing.root);
+        known.carry_to(listing);
+        self.known = Some(known);
+        Ok(())
+    }
+
+    /// Was only a part of the input asked for?
+    pub fn is_partial(&self) -> bool {
+        self.whole.is_some()
+    }
+
+    /// The whole input, and which of its entries `listing` has; the listing itself where all was asked for.
+    pub fn whole<'a>(&'a self, listing: &'a Listing) -> (&'a Listing, Vec<bool>) {
+        let Some(whole) = &self.whole else { return (listing, vec![true; listing.entries.len()]) };
+        let mut asked = listing.entries.iter().peekable();
+        let is_asked = |entry: &Entry| {
+            while asked.next_if(|e| e.path < entry.path).is_some() {}
+            asked.next_if(|e| e.path == entry.path).is_some()
+        };
+        (whole, whole.entries.iter().map(is_asked).collect())
+    }
+
     /// What the sidecar of the manifest said before.
     pub fn sidecar(&self) -> Option<&Sidecar> {
         self.sidecar.as_ref()
@@ -242,7 +280,8 @@ impl Home {
             (Some(known), _, _) => known.row(&entry.path),
             (None, Some(table), Some(row)) if listing.kind == Kind::Manifest => {
                 let places = Places::find(table);
-                places.map(|places| Row::read(table, &places, row)).transpose()
+                let row = places.map(|places| Row::read(table, &places, row)).transpose()?;
+                Ok(row.map(|row| Row { path: entry.path.clone(), ..row }))
             }
             _ => Ok(None),
         }

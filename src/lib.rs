@@ -6,10 +6,10 @@
 //! |---|---|
 //! | 0 ground | [`error`], [`fault`], [`names`], [`out`], [`page`], [`table`] |
 //! | 1 pixels | [`pixels`], [`decode`], [`normal`], [`resize`], [`encode`], [`measure`] |
-//! | 2 samples | [`entry`], [`source`], [`manifest`], [`home`], [`facts`] |
+//! | 2 samples | [`entry`], [`source`], [`manifest`], [`home`], [`facts`], [`shards`] |
 //! | 3 engine | [`engine`] |
 //! | 4 looks | [`survey`], [`near`], [`thumb`] |
-//! | 5 jobs | [`shrink`], [`audit`], [`split`], [`stats`], [`weights`], [`plan`] |
+//! | 5 jobs | [`shrink`], [`audit`], [`split`], [`stats`], [`weights`], [`plan`], [`sheet`], [`apply`], [`show`], [`pack`], [`verify`], [`unpack`] |
 //! | 6 front | [`cli`] and `main.rs` |
 
 pub mod error;
@@ -30,6 +30,7 @@ pub mod entry;
 pub mod facts;
 pub mod home;
 pub mod manifest;
+pub mod shards;
 pub mod source;
 
 pub mod engine;
@@ -38,11 +39,17 @@ pub mod near;
 pub mod survey;
 pub mod thumb;
 
+pub mod apply;
 pub mod audit;
+pub mod pack;
 pub mod plan;
+pub mod sheet;
+pub mod show;
 pub mod shrink;
 pub mod split;
 pub mod stats;
+pub mod unpack;
+pub mod verify;
 pub mod weights;
 
 pub mod cli;

@@ -8,6 +8,7 @@ mod json_lines;
 mod text;
 
 use std::io::{self, Read, Write};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
@@ -68,6 +69,11 @@ pub fn parse(path: &Path, bytes: Vec<u8>, header: Header) -> Result<Table> {
 /// Where it cannot be read or is larger.
 pub fn load(path: &Path) -> Result<Vec<u8>> {
     let doing = "reading the table";
+    // Opening a FIFO that nobody writes to would wait for ever; a shell's `<(…)` is a pipe that is open already.
+    let is_fifo = std::fs::metadata(path).is_ok_and(|meta| meta.file_type().is_fifo());
+    if is_fifo && !path.starts_with("/dev") && !path.starts_with("/proc") {
+        return Err(Error::table(path, None, "a FIFO, which may never end: give a file, or `-` for lists"));
+    }
     let file = std::fs::File::open(path).map_err(|e| Error::read(doing, path, e))?;
     let mut bytes = Vec::new();
     file.take(FILE_LIMIT + 1).read_to_end(&mut bytes).map_err(|e| Error::read(doing, path, e))?;

@@ -1,6 +1,6 @@
 //! One image as a small upright sRGB picture, decoded at the smallest scale that serves: for sheets and reports.
 
-use crate::decode::Codec;
+use crate::decode::{Codec, Format};
 use crate::engine::crew::Item;
 use crate::engine::pipe::{Pipe, Read, Scratch};
 use crate::entry::Entry;
@@ -19,6 +19,34 @@ pub struct Bench {
     resizer: Resizer,
 }
 
+/// A picture as it may be shown.
+#[derive(Debug, Clone)]
+pub struct Look {
+    /// Small, upright, sRGB.
+    pub picture: Rgb8,
+    /// Upright width and height of the whole, px.
+    pub full: (u32, u32),
+    /// What the content is.
+    pub format: Format,
+    /// What is missing or wrong in it, where `pipe` tells ([`crate::engine::pipe::Damage::Tell`]).
+    pub damage: Option<Fault>,
+}
+
+/// As [`of`], with what else was seen on the way.
+///
+/// # Errors
+/// What is wrong with the image.
+pub fn look(
+    pipe: &Pipe,
+    entry: &Entry,
+    item: &Item<'_>,
+    most: (u32, u32),
+    bench: &mut Bench,
+) -> Result<Look, Fault> {
+    let Bench { scratch, resizer } = bench;
+    pipe.read(entry, item, scratch, |read, codec| small(pipe, read, item, most, codec, resizer))
+}
+
 /// The picture of `entry` as large as it fits into `most` (width, height) upright, never enlarged; with the upright
 /// size of the whole.
 ///
@@ -31,8 +59,7 @@ pub fn of(
     most: (u32, u32),
     bench: &mut Bench,
 ) -> Result<(Rgb8, (u32, u32)), Fault> {
-    let Bench { scratch, resizer } = bench;
-    pipe.read(entry, item, scratch, |read, codec| small(pipe, read, item, most, codec, resizer))
+    look(pipe, entry, item, most, bench).map(|look| (look.picture, look.full))
 }
 
 fn small(
@@ -42,22 +69,23 @@ fn small(
     most: (u32, u32),
     codec: &mut Codec,
     resizer: &mut Resizer,
-) -> Result<(Rgb8, (u32, u32)), Fault> {
+) -> Result<Look, Fault> {
     let header = read.header();
     let full = header.upright_size();
     let to = fitted(full, most);
     let turned = |(w, h): (u32, u32)| if header.orientation.swaps() { (h, w) } else { (w, h) };
     let scale = read.scale_for(header.size(), turned(to), GAP);
-    let extra =
-        Resizer::need_bytes(scale.of(header.height), turned(to)) + 6 * u64::from(to.0) * u64::from(to.1);
-    let held = pipe.pixels(read, scale, extra, item, codec)?;
+    let extra = Resizer::need_bytes(scale.of(header.height), turned(to)) + 6 * u64::from(to.0) * u64::from(to.1);
+    let mut held = pipe.pixels(read, scale, extra, item, codec)?;
     let (width, height) = held.decoded.true_size;
     let window = Window { left: 0.0, top: 0.0, width, height };
     // Resized as it is stored, turned and converted when it is small.
     let small = resizer
         .resize(&held.decoded.rgb, window, turned(to), Filter::Bilinear)
         .map_err(|why| Fault::new(Cause::Encode, why))?;
-    Ok((normal::upright_srgb(small, &held.decoded.finish), full))
+    let damage = held.decoded.damage.take();
+    let picture = normal::upright_srgb(small, &held.decoded.finish);
+    Ok(Look { picture, full, format: header.format, damage })
 }
 
 /// The largest size of this aspect ratio within `most`, at most `full`, each side at least 1.

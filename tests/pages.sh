@@ -35,8 +35,9 @@ if [ ! -d "$here/node_modules/playwright-core" ] || [ ! -d "$here/node_modules/a
   npm install --silent --no-audit --no-fund --prefix "$here" playwright-core@1.65 axe-core@4.14
 fi
 
-${CARGO:-cargo} build --quiet --example page_data
+${CARGO:-cargo} build --quiet --bin prep --example page_data
 target=${CARGO_TARGET_DIR:-target}
+export PREP="${PREP:-$target/debug/prep}"
 rm -rf "$here/data"
 "$target/debug/examples/page_data" "$here/data"
 seen=0

@@ -44,9 +44,11 @@ pub fn findings(entries: &[Entry], facts: &[Facts], alike: &[Pair]) -> Vec<Findi
         found.extend(leak(entries, &images, "D006", &how));
         found.extend(Finding::set("D003", images, how));
     }
-    for star in stars(Tier::Suspected) {
-        let (images, how) = told(&star);
-        found.extend(Finding::set("D008", images, how));
+    for (tier, id) in [(Tier::Suspected, "D011"), (Tier::Scene, "D008")] {
+        for star in stars(tier) {
+            let (images, how) = told(&star);
+            found.extend(Finding::set(id, images, how));
+        }
     }
     found
 }

@@ -165,6 +165,28 @@ pub struct Input {
     pub max_bad: Allowance,
 }
 
+impl Default for Input {
+    /// What is meant where nothing is said.
+    fn default() -> Self {
+        Self {
+            input: PathBuf::from("."),
+            labels: None,
+            no_labels: false,
+            path_col: None,
+            label_col: None,
+            glob: Vec::new(),
+            exclude: Vec::new(),
+            hidden: false,
+            split: None,
+            files_from: None,
+            allow_outside: false,
+            max_pixels: 250_000_000,
+            max_seconds: 300.0,
+            max_bad: Allowance::Percent(100.0),
+        }
+    }
+}
+
 impl Input {
     /// As the sources want it.
     pub fn options(&self) -> source::Options {

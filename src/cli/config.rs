@@ -119,7 +119,13 @@ fn from_environment(words: &mut Vec<OsString>, command: &clap::Command, cli: &cl
         let key = name.to_ascii_lowercase().replace('_', "-");
         let option = |c: &clap::Command| c.get_arguments().find(|a| a.get_long() == Some(&key)).cloned();
         if let Some(argument) = option(command).or_else(|| option(cli)) {
-            if argument.get_action().takes_values() {
+            let is = |words: [&str; 4]| words.iter().any(|word| value.eq_ignore_ascii_case(word));
+            let optional = argument.get_num_args().is_some_and(|range| range.min_values() == 0);
+            if optional && argument.get_action().takes_values() && is(["1", "true", "yes", "on"]) {
+                words.push(format!("--{key}").into());
+            } else if optional && (value.is_empty() || is(["0", "false", "no", "off"])) {
+                // Not asked for.
+            } else if argument.get_action().takes_values() {
                 let mut word = OsString::from(format!("--{key}="));
                 word.push(&value);
                 words.push(word);

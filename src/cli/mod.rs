@@ -1,16 +1,22 @@
 //! The command line: what was typed becomes plain options, what came out becomes text. No pixels, no walking.
 
+mod apply;
 mod args;
 mod audit;
 mod cache;
 mod config;
+mod pack;
 mod plan;
 mod run;
+mod sheet;
+mod show;
 mod shrink;
 mod split;
 mod stats;
 mod terminal;
 mod undo;
+mod unpack;
+mod verify;
 mod watch;
 mod weights;
 
@@ -45,12 +51,24 @@ enum Command {
     Stats(stats::Args),
     /// All that is wrong with the data, for a person and for CI
     Audit(audit::Args),
+    /// Contact sheets: wrong labels are seen in a minute, and marked
+    Sheet(sheet::Args),
+    /// What was marked on a sheet goes into the manifest
+    Apply(apply::Args),
+    /// What prep knows of one picture, and the picture itself on terminals that can show it
+    Show(show::Args),
     /// Parts for training, validation and test, or folds: groups whole, classes in their shares
     Split(split::Args),
     /// Class and sampler weights from the training images
     Weights(weights::Args),
     /// Will it fit, and what will starve: disk, memory and GPU memory, before the first out of memory
     Plan(plan::Args),
+    /// Shards for loaders: MosaicML, LitData, NumPy, WebDataset or FFCV, with checksums and a reader
+    Pack(pack::Args),
+    /// Shards or the images of a workspace against their checksums
+    Verify(verify::Args),
+    /// The files of shards again
+    Unpack(unpack::Args),
     /// Take back the last change of a manifest
     Undo(undo::Args),
     /// What is kept of pictures between runs
@@ -58,25 +76,41 @@ enum Command {
 }
 
 impl Command {
-    /// What the command is about: `prep.toml` is looked for above it.
-    fn input(&self) -> &args::Input {
+    /// What the command reads, where it reads images.
+    fn input(&self) -> Option<&args::Input> {
         match self {
-            Self::Shrink(args) => &args.input,
-            Self::Stats(args) => &args.input,
-            Self::Audit(args) => &args.input,
-            Self::Split(args) => &args.input,
-            Self::Weights(args) => &args.input,
-            Self::Plan(args) => &args.input,
-            Self::Undo(args) => &args.input,
-            Self::Cache(args) => &args.input,
+            Self::Shrink(args) => Some(&args.input),
+            Self::Stats(args) => Some(&args.input),
+            Self::Split(args) => Some(&args.input),
+            Self::Weights(args) => Some(&args.input),
+            Self::Plan(args) => Some(&args.input),
+            Self::Pack(args) => Some(&args.input),
+            Self::Audit(args) => Some(&args.input),
+            Self::Sheet(args) => Some(&args.input),
+            Self::Apply(args) => Some(&args.input),
+            Self::Show(args) => Some(&args.input),
+            Self::Undo(args) => Some(&args.input),
+            Self::Cache(args) => Some(&args.input),
+            Self::Verify(_) | Self::Unpack(_) => None,
+        }
+    }
+
+    /// What the command is about: `prep.toml` is looked for above it.
+    fn place(&self) -> &std::path::Path {
+        match self {
+            Self::Verify(args) => &args.dir,
+            Self::Unpack(args) => &args.dir,
+            _ => self.input().map_or(std::path::Path::new("."), |input| &input.input),
         }
     }
 
     /// Does it decode, so that a crash of a decoder must be survived?
     fn decodes(&self) -> bool {
         match self {
-            Self::Shrink(_) | Self::Audit(_) | Self::Stats(_) | Self::Plan(_) => true,
-            Self::Split(_) | Self::Weights(_) | Self::Undo(_) | Self::Cache(_) => false,
+            Self::Shrink(_) | Self::Audit(_) | Self::Stats(_) | Self::Plan(_) | Self::Pack(_) | Self::Sheet(_) | Self::Show(_) => true,
+            Self::Split(args) => args.decodes(),
+            Self::Weights(_) | Self::Apply(_) | Self::Undo(_) | Self::Cache(_) => false,
+            Self::Verify(_) | Self::Unpack(_) => false,
         }
     }
 }
@@ -133,7 +167,7 @@ fn parse(typed: &[std::ffi::OsString]) -> std::result::Result<(Cli, Vec<String>)
         Cli::from_arg_matches(&matches)
     };
     let first = parse(typed).map_err(Refused::Clap)?;
-    let file = config::find(&first.global, &first.command.input().input).map_err(Refused::Config)?;
+    let file = config::find(&first.global, first.command.place()).map_err(Refused::Config)?;
     let (words, odd) = config::merge(file.as_ref(), typed, &Cli::command()).map_err(Refused::Config)?;
     let cli = parse(&words).map_err(|e| Refused::Config(config::blame(file.as_ref(), &e)))?;
     Ok((cli, odd))
@@ -141,17 +175,22 @@ fn parse(typed: &[std::ffi::OsString]) -> std::result::Result<(Cli, Vec<String>)
 
 fn dispatch(cli: &Cli, terminal: &Terminal) -> Result<u8> {
     let flight = supervise::in_worker()?;
-    if flight.is_none() && cli.command.decodes() {
-        let input = cli.command.input();
+    if let (None, true, Some(input)) = (&flight, cli.command.decodes(), cli.command.input()) {
         return supervise::run(input.max_time(), input.reads_stdin(), &mut |sentence| terminal.say(sentence));
     }
     match &cli.command {
         Command::Shrink(args) => shrink::run(args, &cli.global, terminal, flight.as_ref()),
         Command::Stats(args) => stats::run(args, &cli.global, terminal, flight.as_ref()),
         Command::Audit(args) => audit::run(args, &cli.global, terminal, flight.as_ref()),
-        Command::Split(args) => split::run(args, &cli.global, terminal),
+        Command::Sheet(args) => sheet::run(args, &cli.global, terminal, flight.as_ref()),
+        Command::Apply(args) => apply::run(args, &cli.global, terminal),
+        Command::Show(args) => show::run(args, &cli.global, terminal, flight.as_ref()),
+        Command::Split(args) => split::run(args, &cli.global, terminal, flight.as_ref()),
         Command::Weights(args) => weights::run(args, &cli.global, terminal),
         Command::Plan(args) => plan::run(args, &cli.global, terminal, flight.as_ref()),
+        Command::Pack(args) => pack::run(args, &cli.global, terminal, flight.as_ref()),
+        Command::Verify(args) => verify::run(args, &cli.global, terminal),
+        Command::Unpack(args) => unpack::run(args, &cli.global, terminal),
         Command::Undo(args) => undo::run(args, &cli.global, terminal),
         Command::Cache(args) => cache::run(args, &cli.global, terminal),
     }

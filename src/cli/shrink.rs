@@ -86,11 +86,20 @@ enum FormatName {
 }
 
 #[derive(ValueEnum, Debug, Clone, Copy)]
-enum ChromaName {
+pub(super) enum ChromaName {
     #[value(name = "420")]
     Yuv420,
     #[value(name = "444")]
     Yuv444,
+}
+
+impl From<ChromaName> for Chroma {
+    fn from(name: ChromaName) -> Self {
+        match name {
+            ChromaName::Yuv420 => Self::Yuv420,
+            ChromaName::Yuv444 => Self::Yuv444,
+        }
+    }
 }
 
 #[derive(ValueEnum, Debug, Clone, Copy, PartialEq)]
@@ -99,7 +108,7 @@ enum OnDamage {
     Keep,
 }
 
-fn alpha(text: &str) -> std::result::Result<Alpha, String> {
+pub(super) fn alpha(text: &str) -> std::result::Result<Alpha, String> {
     let wrong = || "white, black, drop or a colour as in #808080".to_owned();
     match text {
         "white" => Ok(Alpha::White),
@@ -132,10 +141,7 @@ impl Args {
                 FormatName::Keep => OutputFormat::Keep,
             },
             quality: self.quality,
-            chroma: match self.chroma {
-                ChromaName::Yuv420 => Chroma::Yuv420,
-                ChromaName::Yuv444 => Chroma::Yuv444,
-            },
+            chroma: self.chroma.into(),
             contract: Contract { alpha: self.alpha, icc: self.icc.into(), orient: !self.no_orient },
             salvage: self.on_damage == OnDamage::Keep,
             force: self.force,

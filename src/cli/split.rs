@@ -1,5 +1,6 @@
 //! `prep split`: options, and what is said at the end.
 
+mod earlier;
 mod keep;
 mod words;
 
@@ -15,7 +16,9 @@ use super::run;
 use super::terminal::Terminal;
 use super::watch::watcher;
 use crate::engine::cancel::Cancel;
+use crate::engine::flight::Flight;
 use crate::error::{Error, Result};
+use crate::fault::{Cause, Fault, Status};
 use crate::home::{self, Home};
 use crate::manifest::Row;
 use crate::names::shown;
@@ -23,7 +26,9 @@ use crate::out::link::Link;
 use crate::out::place;
 use crate::source::{Kind, Listing};
 use crate::split::export::{self, Form};
-use crate::split::{self, Earlier, Method, Options, Outcome, Part, Pattern, Place, lot, options};
+use crate::split::{self, Dups, GroupBy, Method, Options, Outcome, Part, Pattern, Place, Why, lot, options};
+
+use self::earlier::{All, alike};
 
 /// The key of the sidecar under which a split is described.
 const SPLIT: &str = "split";
@@ -39,7 +44,7 @@ pub struct Args {
     /// The manifest to write; by default that of INPUT
     #[arg(short, long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Spread the classes evenly, or these columns (write the `=`); numbers are cut into bins
+    /// Spread the classes evenly, or these columns (with `=`, as in --stratify=label,site); numbers are cut into bins
     #[arg(long, value_name = "COL,…", num_args = 0..=1, require_equals = true, default_missing_value = "", value_delimiter = ',')]
     stratify: Option<Vec<String>>,
     /// Keep together what shares a column, `parent` (the folder) or what `regex:…` captures in the path
@@ -48,9 +53,9 @@ pub struct Args {
     /// A pattern over paths whose (?<name>…) --group-by may use
     #[arg(long, value_name = "REGEX")]
     group_regex: Vec<String>,
-    /// Keep equal files together
-    #[arg(long)]
-    group_dups: bool,
+    /// Keep duplicates together: exact copies; near ones too; or all that may be of one scene (decodes the pictures)
+    #[arg(long, value_enum, value_name = "HOW", num_args = 0..=1, require_equals = true, default_missing_value = "near")]
+    group_dups: Option<DupsName>,
     /// Parts and their shares [default: train=0.8,val=0.2]
     #[arg(long, value_name = "NAME=SHARE,…")]
     ratio: Option<String>,
@@ -69,7 +74,7 @@ pub struct Args {
     /// Leave every image where this manifest has it; only new ones are placed
     #[arg(long, value_name = "MANIFEST", conflicts_with = "reset")]
     keep: Option<PathBuf>,
-    /// Forget an earlier split
+    /// Forget an earlier split, and deal the parts too that --ratio does not name
     #[arg(long)]
     reset: bool,
     /// The table alone tells: the images need not be there
@@ -81,12 +86,29 @@ pub struct Args {
     /// Write it for other programs too: split.csv, train.txt and val.txt, or train/CLASS/… for ImageFolder
     #[arg(long, value_enum, value_delimiter = ',', value_name = "FORM,…")]
     export: Vec<ExportForm>,
-    /// How the tree gets its images
+    /// How the tree gets its images; hard links share one file with the source: changing one changes both
     #[arg(long, value_enum, default_value = "hard", value_name = "HOW")]
     link: LinkName,
     /// Where exports go [default: a folder beside INPUT with -split at its name]
     #[arg(long, value_name = "DIR")]
     export_dir: Option<PathBuf>,
+}
+
+#[derive(ValueEnum, Debug, Clone, Copy, PartialEq)]
+enum DupsName {
+    Exact,
+    Near,
+    Scene,
+}
+
+impl From<DupsName> for Dups {
+    fn from(name: DupsName) -> Self {
+        match name {
+            DupsName::Exact => Self::Exact,
+            DupsName::Near => Self::Near,
+            DupsName::Scene => Self::Scene,
+        }
+    }
 }
 
 #[derive(ValueEnum, Debug, Clone, Copy, PartialEq)]
@@ -110,6 +132,24 @@ enum MethodName {
 }
 
 impl Args {
+    /// Does it decode, so that a crash of a decoder must be survived?
+    pub fn decodes(&self) -> bool {
+        matches!(self.group_dups, Some(DupsName::Near | DupsName::Scene))
+    }
+
+    /// The input; a column that was meant for --stratify is no folder.
+    fn check_input(&self) -> Result<()> {
+        let input = &self.input.input;
+        let bare = self.stratify.as_ref().is_some_and(|columns| columns.iter().all(|c| c.trim().is_empty()));
+        if bare && !input.exists() && input.components().count() == 1 {
+            let name = shown(input);
+            return Err(Error::Usage(format!(
+                "there is no {name} here; if it is a column, write --stratify={name}, with `=`"
+            )));
+        }
+        Ok(())
+    }
+
     fn options(&self, global: &Global, terminal: &Terminal) -> Result<Options> {
         let parts = match (&self.ratio, self.kfold) {
             (None, Some(_)) => vec![Part { name: "train".into(), share: 1.0 }],
@@ -131,6 +171,20 @@ impl Args {
                 shown(&self.group_regex[nameless])
             )));
         }
+        let named = |name: &str| group_by.iter().any(|by| matches!(by, GroupBy::Name(n) if n == name));
+        if let Some(unused) = patterns.iter().position(|p| !p.names().any(named)) {
+            let names: Vec<&str> = patterns[unused].names().collect();
+            return Err(Error::Usage(format!(
+                "--group-regex {} alone groups nothing: add --group-by {}",
+                shown(&self.group_regex[unused]),
+                shown(names[0])
+            )));
+        }
+        if self.time.is_some() && self.kfold.is_some() {
+            terminal.warn("--time with --kfold: the folds follow each other in time, so most folds validate on the past");
+        } else if self.time.is_some() && self.stratify.is_some() {
+            terminal.warn("--time alone decides: --stratify changes nothing but what the table shows");
+        }
         let column = |name: &String| (!name.trim().is_empty()).then(|| name.trim().to_owned());
         Ok(Options {
             parts,
@@ -139,7 +193,7 @@ impl Args {
             bins: self.bins.into(),
             group_by,
             patterns,
-            group_dups: self.group_dups,
+            dups: self.group_dups.map(Into::into),
             method: match (&self.time, self.method) {
                 (Some(column), _) => Method::Time(column.clone()),
                 (None, MethodName::Balanced) => Method::Balanced,
@@ -184,98 +238,60 @@ impl Args {
         prepared.warnings.iter().for_each(|sentence| terminal.warn(sentence));
         Ok(Some(prepared))
     }
-
-    /// What is known of the entries: where they were, and their hashes.
-    fn earlier(
-        &self,
-        listing: &Listing,
-        home: &Home,
-        options: &Options,
-    ) -> Result<(Earlier, Option<String>)> {
-        let mut earlier = Earlier { keep: self.keep.is_some(), ..Earlier::default() };
-        let mut said = None;
-        if options.group_dups {
-            let hash = |at| Ok(home.row(listing, at)?.map(|row| row.hash).unwrap_or_default());
-            earlier.hashes = (0..listing.entries.len()).map(hash).collect::<Result<_>>()?;
-        }
-        if let Some(path) = &self.keep {
-            earlier.places = keep::places(path, listing, options)?;
-            return Ok((earlier, said));
-        }
-        let before = home.sidecar().and_then(|s| s.rest.get(SPLIT));
-        let heading = before.and_then(|s| s.get("heading")).and_then(Value::as_str);
-        let is_split = listing.entries.iter().any(|e| !e.split.is_empty());
-        match heading {
-            _ if self.reset => {}
-            Some(heading) if heading == options.heading() => {
-                let part = |name: &str| options.parts.iter().position(|p| p.name == name).map(|p| p as u8);
-                let place = |at: usize| -> Result<Option<Place>> {
-                    let fold = match options.folds {
-                        Some(_) => home.row(listing, at)?.and_then(|row| row.fold.parse().ok()),
-                        None => None,
-                    };
-                    let place = Place { part: part(&listing.entries[at].split), fold };
-                    Ok((place != Place::default()).then_some(place))
-                };
-                earlier.places = (0..listing.entries.len()).map(place).collect::<Result<_>>()?;
-                said = Some(
-                    "continues the earlier split: as few groups as possible move (--reset begins anew)"
-                        .into(),
-                );
-            }
-            Some(_) => said = Some("an earlier split was made with other options: split anew".into()),
-            None if is_split => {
-                said =
-                    Some("the parts that the input has are replaced in the manifest; no file moves".into());
-            }
-            None => {}
-        }
-        Ok((earlier, said))
-    }
 }
 
 /// Runs the command and gives its exit code.
 ///
 /// # Errors
 /// What ends the run.
-pub fn run(args: &Args, global: &Global, terminal: &Terminal) -> Result<u8> {
+pub fn run(args: &Args, global: &Global, terminal: &Terminal, flight: Option<&Flight>) -> Result<u8> {
     let begun = Instant::now();
-    let options = args.options(global, terminal)?;
+    args.check_input()?;
+    let mut options = args.options(global, terminal)?;
     let cancel = Cancel::on_signals();
     let mut input = args.input.options();
     input.files = !args.no_files;
-    if args.no_files && options.group_dups {
+    if args.no_files && options.dups.is_some() {
         return Err(Error::Usage("--group-dups reads the files, --no-files leaves them: drop one".into()));
     }
     if args.no_files && args.export.contains(&ExportForm::Tree) {
         return Err(Error::Usage("--export tree links the files, --no-files leaves them: drop one".into()));
     }
     let (listing, home) = run::list_at_home(&args.input, &input, args.out.as_deref(), terminal)?;
+    let asked = home.whole(&listing).1;
+    let listing = if home.is_partial() { home.whole(&listing).0.clone() } else { listing };
     // A million entries are not worth freeing one by one at the end.
-    let listing = std::mem::ManuallyDrop::new(listing);
-    if !options.stratify.is_empty() && options.stratify.contains(&None) && listing.classes.is_empty() {
+    let mut all = std::mem::ManuallyDrop::new(All { listing, asked, sizes: Vec::new() });
+    if !options.stratify.is_empty() && options.stratify.contains(&None) && all.listing.classes.is_empty() {
         let why = "there are no labels to stratify by: neither class folders nor a column of labels (--label-col names one)";
         return Err(Error::Usage(why.into()));
     }
-    let (earlier, said) = args.earlier(&listing, &home, &options)?;
-    said.iter().for_each(|sentence| terminal.say(sentence));
-    let crew = run::crew(global, &cancel, None)?;
-    let outcome = split::run(&listing, &options, &earlier, &crew, watcher(global).as_mut())?;
-    if !args.no_files && !home.is_measured(&listing) {
-        terminal.say("the pictures were not opened: damaged ones are known after prep shrink");
+    let mut earlier = args.earlier(&all, &home, &mut options, terminal)?;
+    let crew = run::crew(global, &cancel, flight)?;
+    if let Some(dups @ (Dups::Near | Dups::Scene)) = options.dups {
+        alike(&mut all, &mut earlier, dups, (args, global), &crew, terminal)?;
+    }
+    let listing = &all.listing;
+    let mut outcome = split::run(listing, &options, &earlier, &crew, watcher(global).as_mut())?;
+    for (place, asked) in outcome.places.iter_mut().zip(&all.asked) {
+        *place = if *asked { *place } else { Place::default() };
+    }
+    if !args.no_files && all.sizes.is_empty() && !home.is_measured(listing) {
+        terminal
+            .say("the pictures were not opened: damaged ones are known after prep stats, audit or shrink");
     }
     outcome.said.iter().for_each(|sentence| terminal.say(sentence));
     outcome.warnings.iter().for_each(|sentence| terminal.warn(sentence));
     let mut kept = home::Kept::default();
-    let exports = args.exports(&listing, &options, &outcome, terminal)?;
+    let exports = args.exports(listing, &options, &outcome, terminal)?;
     if !global.dry_run {
         // The manifest last: it tells what is done.
         exports.as_ref().map_or(Ok(()), export::Prepared::write)?;
-        kept = write(&listing, &home, &options, &outcome)?;
+        kept = write(&all, &home, &options, &outcome)?;
         kept.renamed.iter().for_each(|sentence| terminal.say(sentence));
     }
     let ending = words::Ending {
-        input: &args.input.input,
+        input: args.out.as_ref().unwrap_or(&args.input.input),
         manifest: &home.manifest,
         gone: kept.gone,
         exports: exports.as_ref().map(export::Prepared::folder),
@@ -289,36 +305,70 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal) -> Result<u8> {
     } else if !terminal.is_quiet() {
         terminal.result(&words::text(&outcome, &ending, terminal.verbose > 0))?;
     }
-    Ok(0)
+    let bad = outcome.left_out.iter().filter(|l| matches!(l.why, Why::Fault(_))).map(|l| l.n).sum();
+    let asked = all.asked.iter().filter(|asked| **asked).count();
+    Ok(u8::from(args.input.max_bad.exceeded(bad, asked)))
 }
 
 /// Writes the split into the manifest.
-fn write(listing: &Listing, home: &Home, options: &Options, outcome: &Outcome<'_>) -> Result<home::Kept> {
+fn write(all: &All, home: &Home, options: &Options, outcome: &Outcome<'_>) -> Result<home::Kept> {
+    let listing = &all.listing;
     // A user's own column `group` that the manifest continues is theirs.
     let theirs = |column: &usize| listing.table.as_ref().is_some_and(|t| t.columns[*column] == "group");
-    let groups = outcome.has_groups() && !(listing.kind == Kind::Table && listing.taken.iter().any(theirs));
+    let theirs = listing.kind == Kind::Table && listing.taken.iter().any(theirs);
+    // Groups of an earlier split would be taken for those of this one.
+    let before = home.sidecar().and_then(|s| s.rest.get(SPLIT));
+    let had =
+        before.and_then(|s| s.get("group_sources")).and_then(Value::as_array).is_some_and(|a| !a.is_empty());
+    let groups = !theirs && (outcome.has_groups() || had);
     let mut hashes = outcome.hashes.iter().peekable();
     let changed = Cell::new(false);
     let change = |at: usize, row: &mut Row| {
+        let hash = hashes.next_if(|(entry, _)| *entry == at);
+        if !all.asked[at] {
+            return;
+        }
         let place = outcome.places[at];
         let name = place.part.map_or("", |part| options.parts[usize::from(part)].name.as_str());
-        if row.split != name {
+        let fold = place.fold_text();
+        if row.split != name || row.fold != fold {
             name.clone_into(&mut row.split);
+            row.fold = fold;
             changed.set(true);
         }
-        row.fold = place.fold.map(|fold| fold.to_string()).unwrap_or_default();
         if groups {
             outcome.group(at).clone_into(&mut row.group);
         }
-        if let Some((_, hash)) = hashes.next_if(|(entry, _)| *entry == at) {
+        if let Some((_, hash)) = hash {
             row.hash.clone_from(hash);
         }
+        let entry = &listing.entries[at];
+        if let Some((width, height)) = all.sizes.get(at).copied().flatten() {
+            (row.width, row.height) = (Some(width), Some(height));
+            let lasting = |f: &&Fault| !f.cause.is_transient() && f.cause != Cause::TooLarge;
+            row.fault = entry.fault.as_ref().filter(lasting).cloned();
+        } else if entry.fault.is_none() && entry.bytes == 0 && !entry.file.as_os_str().is_empty() {
+            row.fault = Some(Fault::new(Cause::Empty, "no bytes"));
+        }
+        row.status = row.fault.as_ref().map_or(Status::Ok, Fault::status);
     };
     home.rewrite(listing, "split", change, |sidecar| {
         sidecar.seed = Some(options.seed);
         sidecar.scheme = Some(lot::SCHEME.into());
-        sidecar.options.insert(SPLIT.into(), Value::Object(described(options)));
-        sidecar.rest.insert(SPLIT.into(), words::summary(outcome, options));
+        let summary = words::summary(outcome, options);
+        match sidecar.rest.get_mut(SPLIT).and_then(Value::as_object_mut).filter(|_| home.is_partial()) {
+            // The description of the whole stays, with what was done to a part of it since.
+            Some(whole) => {
+                let later = whole.entry("of_a_part").or_insert_with(|| json!([]));
+                if let Some(later) = later.as_array_mut() {
+                    later.push(summary);
+                }
+            }
+            None => {
+                sidecar.options.insert(SPLIT.into(), Value::Object(described(options)));
+                sidecar.rest.insert(SPLIT.into(), summary);
+            }
+        }
         if changed.get() {
             // Numbers of other training rows are not the numbers of these.
             (sidecar.stats, sidecar.weights) = (Value::Null, Value::Null);
@@ -330,7 +380,8 @@ fn write(listing: &Listing, home: &Home, options: &Options, outcome: &Outcome<'_
 fn described(options: &Options) -> Map<String, Value> {
     let groups: Vec<String> = options.group_by.iter().map(|g| g.text(&options.patterns)).collect();
     let stratify: Vec<&str> = options.stratify.iter().map(|c| c.as_deref().unwrap_or("label")).collect();
-    let parts: Map<String, Value> = options.parts.iter().map(|p| (p.name.clone(), p.share.into())).collect();
+    let parts: Map<String, Value> =
+        options.dealt().iter().map(|p| (p.name.clone(), p.share.into())).collect();
     let method = match &options.method {
         Method::Balanced => json!("balanced"),
         Method::Hash => json!("hash"),
@@ -343,7 +394,7 @@ fn described(options: &Options) -> Map<String, Value> {
     put("stratify", stratify.into());
     put("bins", options.bins.into());
     put("group_by", groups.into());
-    put("group_dups", options.group_dups.into());
+    put("group_dups", options.dups.map(Dups::as_str).into());
     put("method", method);
     put("seed", options.seed.into());
     map

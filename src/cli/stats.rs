@@ -11,11 +11,17 @@ use super::terminal::{Terminal, class_name, columns, plural, thousands};
 use super::watch::watcher;
 use crate::decode::{Contract, Icc};
 use crate::engine::cancel::Cancel;
+use crate::engine::crew::Crew;
 use crate::engine::flight::Flight;
 use crate::engine::pipe::Damage;
 use crate::error::{Error, Result};
+use crate::fault::Cause;
+use crate::home::{Home, Training, Which};
+use crate::manifest::Row;
 use crate::names::shown;
-use crate::stats::{self, By, Emit, IMAGENET, Moments, Options, Report, Rows, Sums, View, Weight};
+use crate::source::Listing;
+use crate::stats::{self, By, Emit, IMAGENET, Moments, Options, Report, Sums, View, Weight};
+use crate::survey;
 
 /// The JSON document's version.
 const SCHEMA: u32 = 1;
@@ -48,6 +54,9 @@ pub struct Args {
     /// Embedded colour profiles: to sRGB, or ignored as many loaders do
     #[arg(long, value_enum, default_value = "srgb", value_name = "HOW")]
     icc: IccName,
+    /// What fold K trains on: the rows of all other folds, and those that are always trained on
+    #[arg(long, value_name = "K", conflicts_with = "split")]
+    fold: Option<u8>,
     /// Only print: write no manifest
     #[arg(long)]
     no_write: bool,
@@ -102,6 +111,15 @@ impl Args {
         }
     }
 
+    /// The rows that count.
+    fn rows(&self, listing: &Listing, home: &Home) -> Result<Training> {
+        let has_parts = listing.entries.iter().any(|e| !e.split.is_empty());
+        if self.input.split.is_none() && has_parts && matches!(self.by, Some(ByName::Split)) {
+            return Ok(Training { which: Which::Every, rows: (0..listing.entries.len()).collect() });
+        }
+        home.training(listing, self.input.split.as_deref(), self.fold)
+    }
+
     fn weight(&self) -> Weight {
         match self.weight {
             WeightName::Image => Weight::Image,
@@ -124,20 +142,17 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal, flight: Option<&Fl
     let cancel = Cancel::on_signals();
     let (listing, home) =
         run::list_at_home(&args.input, &args.input.options(), args.out.as_deref(), terminal)?;
-    let (mut rows, chosen) = stats::choose(&listing, args.input.split.as_deref(), options.by)?;
-    if rows == Rows::All && home.has_folds(&listing) {
-        rows = Rows::Folds;
-    }
+    let training = args.rows(&listing, &home)?;
     let contract = Contract { icc: args.icc.into(), ..Contract::default() };
-    let pipe = run::pipe(&args.input, global, contract, Damage::Refuse)?;
     let crew = run::crew(global, &cancel, flight)?;
-    let mut watch = watcher(global);
-    let report = stats::run(&listing, (rows, &chosen), &options, &pipe, &crew, watch.as_mut())?;
+    let report = measure(args, global, (&listing, &training), contract, &crew, terminal)?;
     let moments =
         report.all.moments(weight).ok_or_else(|| Error::Internal("no moments of some images".into()))?;
     let document = document(&report, &options, weight, contract.icc);
-    if !(global.dry_run || args.no_write) {
-        home.rewrite(&listing, "stats", |_, _| {}, |sidecar| sidecar.stats = document.clone())?;
+    let writes = !(global.dry_run || args.no_write);
+    let keeps = home.keeps(&training.which);
+    if writes {
+        write(&home, &listing, &report, keeps.then_some(&document))?;
     }
     if !args.emit.is_empty() {
         for library in &args.emit {
@@ -152,13 +167,59 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal, flight: Option<&Fl
         terminal.result(&format!("{:#}\n", Value::Object(whole)))?;
     } else {
         terminal.result(&text(&report, &options, weight, &moments))?;
-        if !(global.dry_run || args.no_write) {
+        if writes && keeps {
             terminal
                 .say(&format!("Written to {}", shown(&crate::manifest::Sidecar::path_of(&home.manifest))));
+        } else if writes {
+            terminal.say("these are numbers of a part of the set: printed, not kept in the sidecar");
         }
     }
     let bad = report.left_out.values().map(|(n, _)| n).sum();
-    Ok(u8::from(args.input.max_bad.exceeded(bad, chosen.len())))
+    Ok(u8::from(args.input.max_bad.exceeded(bad, training.rows.len())))
+}
+
+/// The numbers: of every pixel from what the cache knows, where it may; else by a decode for this alone.
+fn measure(
+    args: &Args,
+    global: &Global,
+    (listing, training): (&Listing, &Training),
+    contract: Contract,
+    crew: &Crew<'_>,
+    terminal: &Terminal,
+) -> Result<Report> {
+    let options = args.options();
+    let mut watch = watcher(global);
+    // Facts are of every pixel, under the default contract.
+    let mut cache =
+        run::cache(global, listing).filter(|_| options.view.is_none() && contract == Contract::default());
+    if cache.is_none() {
+        let pipe = run::pipe(&args.input, global, contract, Damage::Refuse)?;
+        return stats::run(listing, training, &options, &pipe, crew, watch.as_mut());
+    }
+    let pipe = run::pipe(&args.input, global, contract, Damage::Tell)?;
+    let survey = survey::run(listing, &training.rows, &pipe, crew, cache.as_mut(), watch.as_mut())?;
+    run::tell_cache(cache.as_ref(), survey.decoded, terminal);
+    stats::of_facts(listing, training, options.by, &survey.facts)
+}
+
+/// Writes what was found into the manifest: the numbers, and which pictures are not usable, since all were decoded.
+fn write(home: &Home, listing: &Listing, report: &Report, document: Option<&Value>) -> Result<()> {
+    let mut found = report.found.iter().peekable();
+    let change = |at: usize, row: &mut Row| {
+        let Some((_, found)) = found.next_if(|(entry, _)| *entry == at) else { return };
+        match found {
+            Ok((width, height)) => (row.width, row.height) = (Some(*width), Some(*height)),
+            // What may be otherwise on the next run is said, but not kept.
+            Err(fault) if fault.cause.is_transient() || fault.cause == Cause::TooLarge => {}
+            Err(fault) => (row.status, row.fault) = (fault.status(), Some(fault.clone())),
+        }
+    };
+    home.rewrite(listing, "stats", change, |sidecar| {
+        if let Some(document) = document {
+            sidecar.stats = document.clone();
+        }
+    })?;
+    Ok(())
 }
 
 impl From<EmitName> for Emit {
@@ -180,20 +241,29 @@ fn text(report: &Report, options: &Options, weight: Weight, moments: &Moments) -
     let seen = match options.view {
         Some(view) => {
             let crop = view.crop.map(|c| format!(", centre {c}x{c}")).unwrap_or_default();
-            format!("as seen at short edge {}{crop} ({}, antialiased)", view.short, view.filter.as_str())
+            format!(
+                "as seen at short edge {}{crop} ({}, antialiased; large JPEGs decoded at a reduced scale of twice that \
+                 or more, so the fourth digit may differ)",
+                view.short,
+                view.filter.as_str()
+            )
         }
         None => "every pixel of the upright sRGB pictures".into(),
     };
     let mut out = format!(
-        "{}, {} million pixels: {}, {seen}\n\n",
+        "{}, {}: {}, {seen}\n\n",
         plural(all.images as usize, "image"),
-        thousands(all.pixels.div_ceil(1_000_000)),
+        match all.pixels {
+            n if n < 10_000_000 => format!("{} pixels", thousands(n)),
+            n => format!("{} million pixels", thousands((n + 500_000) / 1_000_000)),
+        },
         report.rows.sentence(),
     );
     let mut rows = vec![["", "R", "G", "B", ""].map(str::to_owned).to_vec()];
     let row = |name: &str, values: [f64; 3], what: &str| {
         let mut row = vec![name.to_owned()];
-        row.extend(values.iter().map(|v| format!("{v:.4}")));
+        let digits = if options.view.is_some() { 3 } else { 4 };
+        row.extend(values.iter().map(|v| format!("{v:.digits$}")));
         row.push(what.to_owned());
         row
     };
@@ -335,6 +405,7 @@ fn document(report: &Report, options: &Options, weight: Weight, icc: Icc) -> Val
         "pixels": u64::try_from(report.all.pixels).map_or_else(|_| json!(report.all.pixels.to_string()), Value::from),
         "gray": report.all.gray,
         "at": view,
+        "exact": options.view.is_none(),
         "icc": if icc == Icc::ToSrgb { "srgb" } else { "ignore" },
         "range": "values from 0 to 1; std of the population",
         "all": moments(&report.all),

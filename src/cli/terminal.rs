@@ -61,6 +61,9 @@ impl Terminal {
     /// [`Error::Write`] for any other trouble with standard output.
     pub fn result(&self, text: &str) -> Result<()> {
         let mut out = io::stdout().lock();
+        // Code and tables carry names as they are; on a terminal they may do nothing.
+        let harmless = if out.is_terminal() { Some(harmless(text)) } else { None };
+        let text = harmless.as_deref().unwrap_or(text);
         match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
             Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
                 Err(Error::write("printing the result", "standard output", e))
@@ -77,6 +80,17 @@ impl Terminal {
     fn paint(&self, code: &'static str) -> (&'static str, &'static str) {
         if self.colour { (code, "\x1b[0m") } else { ("", "") }
     }
+}
+
+/// Text without what a terminal would obey, but for line breaks and tabs.
+fn harmless(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for line in text.split_inclusive(['\n', '\t']) {
+        let end = line.strip_suffix(['\n', '\t']).map_or(0, |_| 1);
+        out.push_str(&crate::names::shown(&line[..line.len() - end]).to_string());
+        out.push_str(&line[line.len() - end..]);
+    }
+    out
 }
 
 /// A class in a table; spaces at its ends, which make another class of it, are seen.
@@ -145,6 +159,11 @@ pub fn columns(rows: &[Vec<String>], right: &[bool]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_do_nothing_to_a_terminal() {
+        assert_eq!(harmless("a\tb\u{1b}[2J\u{202e}\nc\n"), "a\tb\\u{1b}[2J\\u{202e}\nc\n");
+    }
 
     #[test]
     fn numbers_read_well() {

@@ -1,6 +1,5 @@
 //! `prep weights`: options, and what is said at the end.
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
@@ -8,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::args::{Global, Input};
 use super::run;
-use super::terminal::{Terminal, class_name, columns, plural, shell_word, thousands};
+use super::terminal::{Terminal, class_name, columns, shell_word, thousands};
 use crate::error::{Error, Result};
 use crate::home::Home;
 use crate::names::shown;
@@ -35,7 +34,7 @@ pub struct Args {
     /// Beta of --method effective, from 0 to below 1
     #[arg(long, value_name = "B", default_value_t = 0.999, value_parser = beta)]
     beta: f64,
-    /// No weight above this
+    /// No weight above this; the mean stays 1 unless --normalize none
     #[arg(long, value_name = "W", value_parser = positive)]
     cap: Option<f64>,
     /// Scale to a mean of 1 over the counted images (balanced has it anyway), or leave the bare formula
@@ -53,6 +52,12 @@ pub struct Args {
     /// The table alone tells: the images need not be there
     #[arg(long)]
     no_files: bool,
+    /// Count what fold K trains on: the rows of all other folds, and those that are always trained on
+    #[arg(long, value_name = "K", conflicts_with = "split")]
+    fold: Option<u8>,
+    /// Only print: write no manifest
+    #[arg(long)]
+    no_write: bool,
 }
 
 #[derive(ValueEnum, Debug, Clone, Copy)]
@@ -122,35 +127,6 @@ impl Args {
         }
         Ok(rows)
     }
-
-    /// The part whose images count; none where the input has no parts.
-    fn part(&self, listing: &Listing, home: &Home) -> Result<Option<String>> {
-        if let Some(part) = &self.input.split {
-            return Ok(Some(part.clone()));
-        }
-        let parts: BTreeSet<&str> =
-            listing.entries.iter().map(|e| e.split.as_str()).filter(|s| !s.is_empty()).collect();
-        if parts.is_empty() {
-            return Ok(None);
-        }
-        let told = home
-            .sidecar()
-            .and_then(|s| s.rest.get("split"))
-            .and_then(|s| s.get("training"))
-            .and_then(Value::as_str);
-        let usual =
-            || parts.iter().copied().find(|p| ["train", "training"].contains(&p.to_lowercase().as_str()));
-        match told.filter(|part| parts.contains(part)).or_else(usual) {
-            Some(part) => Ok(Some(part.to_owned())),
-            None => {
-                let there: Vec<String> = parts.iter().map(|p| format!("`{}`", shown(p))).collect();
-                Err(Error::Usage(format!(
-                    "the parts are {}, and none is called train: say with --split which one is trained on",
-                    there.join(", ")
-                )))
-            }
-        }
-    }
 }
 
 /// Runs the command and gives its exit code.
@@ -171,17 +147,14 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal) -> Result<u8> {
     if let Some(path) = to_file {
         emit::check_per_row(path, &listing, &home.manifest)?;
     }
-    let part = args.part(&listing, &home)?;
-    let mut weights = weights::weigh(&listing, part.as_deref(), &options)?;
-    if part.is_none() && home.has_folds(&listing) {
-        let all = plural(weights.rows.len(), "usable image");
-        weights.which = format!("all {all}: there are folds and no parts");
-    }
+    let training = home.training(&listing, args.input.split.as_deref(), args.fold)?;
+    let weights = weights::weigh(&listing, &training, &options)?;
     if !args.no_files && !home.is_measured(&listing) {
         terminal.say("the pictures were not opened: damaged ones are known after prep shrink");
     }
     warn(&weights, &listing, &options, terminal);
-    let document = emit::json(&weights, &options, part.as_deref());
+    let document = emit::json(&weights, &options, training.which.part());
+    let mut is_kept = false;
     if !global.dry_run {
         if let Some(path) = to_file {
             let doing = "writing the sampler weights";
@@ -189,8 +162,21 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal) -> Result<u8> {
             emit::per_row(&weights, &listing, &mut file).map_err(|e| Error::write(doing, path, e))?;
             file.commit(true)?;
         }
-        let kept = document.clone();
-        home.rewrite(&listing, "weights", |_, _| {}, |sidecar| sidecar.weights = kept)?;
+        if !home.keeps(&training.which) {
+            terminal.say("these are weights of a part of the set: printed, not kept in the sidecar");
+        } else if !args.no_write {
+            let kept = document.clone();
+            let written = home.rewrite(&listing, "weights", |_, _| {}, |sidecar| sidecar.weights = kept);
+            let printed = args.emit.is_some() || args.per_row.is_some();
+            match written {
+                // What was asked for is printed all the same.
+                Err(e @ Error::Write { .. }) if printed => {
+                    terminal
+                        .warn(&format!("the weights are not kept in the sidecar (--no-write says so): {e}"));
+                }
+                written => is_kept = written.map(|_| true)?,
+            }
+        }
     }
     let whole = match (global.json, args.emit) {
         (true, _) | (_, Some(Emit::Json)) => {
@@ -210,10 +196,11 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal) -> Result<u8> {
             Ok(())
         })?,
         (_, None) if to_output => in_memory(|bytes| emit::per_row(&weights, &listing, bytes))?,
-        (_, None) => text(&weights, &options, &home, args),
+        (_, None) => text(&weights, &options, is_kept.then_some(&home), args),
     };
     terminal.result(&whole)?;
-    Ok(0)
+    let bad = training.rows.iter().filter(|at| listing.entries[**at].fault.is_some()).count();
+    Ok(u8::from(args.input.max_bad.exceeded(bad, training.rows.len())))
 }
 
 fn in_memory(write: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -> Result<String> {
@@ -241,13 +228,32 @@ fn warn(weights: &Weights, listing: &Listing, options: &Options, terminal: &Term
             first.index
         ));
     }
+    if let Some(heavy) = heavy_single(weights, options) {
+        terminal.warn(&heavy);
+    }
     let rows = || weights.rows.iter().map(|(row, _)| &listing.entries[*row]);
     if options.count == Count::Groups && rows().all(|e| e.group.is_empty()) {
         terminal.warn("--count groups: the input knows no groups, so every image is one; prep split --group-by finds them");
     }
 }
 
-fn text(weights: &Weights, options: &Options, home: &Home, args: &Args) -> String {
+/// Classes of one image whose weight is far above the others' are often misspelt labels.
+fn heavy_single(weights: &Weights, options: &Options) -> Option<String> {
+    let heavy: Vec<String> = (weights.classes.iter())
+        .filter(|c| c.images == 1 && c.weight >= 10.0 && options.cap.is_none())
+        .map(|c| format!("{} (weight {:.1})", class_name(&c.name), c.weight))
+        .collect();
+    (!heavy.is_empty()).then(|| {
+        let more = if heavy.len() > 5 { format!(" and {} more", heavy.len() - 5) } else { String::new() };
+        format!(
+            "one image outweighs ten and more: {}{more}; is the label misspelt (prep audit finds such)? --cap 10 limits \
+             weights",
+            heavy[..heavy.len().min(5)].join(", ")
+        )
+    })
+}
+
+fn text(weights: &Weights, options: &Options, kept: Option<&Home>, args: &Args) -> String {
     let formula = match options.method {
         Method::Effective(beta) => format!("effective number, beta {beta}"),
         method => method.as_str().to_owned(),
@@ -279,10 +285,12 @@ fn text(weights: &Weights, options: &Options, home: &Home, args: &Args) -> Strin
         rows.push(row);
     }
     text.push_str(&columns(&rows, &right));
-    text.push_str(&format!(
-        "\nIndices in code point order, as torchvision counts. Kept in {}\n",
-        shown(&crate::manifest::Sidecar::path_of(&home.manifest))
-    ));
-    text.push_str(&format!("Next: prep weights {} --emit torch\n", shell_word(&args.input.input)));
+    text.push_str("\nIndices in code point order, as torchvision counts.");
+    if let Some(home) = kept {
+        let place = crate::manifest::Sidecar::path_of(&home.manifest);
+        text.push_str(&format!(" Kept in {}", shown(&place)));
+    }
+    let input = args.out.as_ref().filter(|_| kept.is_some()).unwrap_or(&args.input.input);
+    text.push_str(&format!("\nNext: prep weights {} --emit torch\n", shell_word(input)));
     text
 }

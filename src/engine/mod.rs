@@ -9,6 +9,7 @@ pub mod budget;
 pub mod cancel;
 pub mod crew;
 pub mod flight;
+pub mod gate;
 pub mod pipe;
 pub mod progress;
 pub mod supervise;

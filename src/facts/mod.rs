@@ -13,7 +13,7 @@ use crate::fault::{Cause, Fault, Note, Status};
 use crate::measure::{ImageSums, Print, Quality};
 
 pub use cache::{Cache, Info};
-pub use store::{clear, home, info};
+pub use store::{clear, home, info, knows};
 
 /// What is known of one image after it was read and decoded whole.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -37,6 +37,11 @@ pub fn info(home: &Path) -> Result<Vec<Info>> {
     Ok(all)
 }
 
+/// Has an earlier run left anything of the data set at `root`?
+pub fn knows(home: &Path, root: &Path) -> bool {
+    folder_of(home, root).is_dir()
+}
+
 /// Removes the caches below `home` and gives how many there were, and their bytes. Files that prep did not make stay.
 ///
 /// # Errors

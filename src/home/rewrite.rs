@@ -2,10 +2,12 @@
 //!
 //! Every change of a manifest after `shrink` goes through [`Home::rewrite`], which keeps what was there for `prep undo`.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 
+use super::carry::{Known, folder_of};
 use super::{Home, ORIGIN, history};
 use crate::error::{Error, Result};
 use crate::fault::{Fault, Status};
@@ -37,25 +39,30 @@ impl Home {
         mut change: impl FnMut(usize, &mut Row),
         note: impl FnOnce(&mut Sidecar),
     ) -> Result<Kept> {
-        let folder = self.manifest.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let folder = folder_of(&self.manifest);
         let claim = folder.join(Claim::CORNER).is_dir().then(|| Claim::take(folder)).transpose()?;
-        let prefix = prefix(folder, listing);
-        let base = Base::of(self, listing)?;
-        let layout = Layout::new(listing.table.as_ref(), &listing.taken, base.with_source);
+        let all = self.whole.as_ref().unwrap_or(listing);
+        let prefix = prefix(folder, all);
+        let base = Base::of(self, all)?;
+        let layout = Layout::new(all.table.as_ref(), &all.taken, base.with_source);
         let renamed = layout.sentence();
         let file = Atomic::create("writing the manifest", &self.manifest)?;
-        let mut writer = Writer::new(file, &self.manifest, layout, listing.table.as_ref())?;
+        let mut writer = Writer::new(file, &self.manifest, layout, all.table.as_ref())?;
         let mut counts = Counts::default();
-        let mut unmet = Unmet::new(self);
+        let mut gone = Gone::new(self);
         let mut row = Row::default();
-        for (at, entry) in listing.entries.iter().enumerate() {
-            unmet
-                .before(&entry.path, |mut row, of| write(&mut writer, &mut counts, &mut row, of, &prefix))?;
+        for (listing, at, asked) in merged(listing, self.whole.as_ref()) {
+            let entry = &listing.entries[at];
+            gone.before(&entry.path);
             base.fill(&mut row, listing, at)?;
-            change(at, &mut row);
-            write(&mut writer, &mut counts, &mut row, entry.row, &prefix)?;
+            if asked {
+                change(at, &mut row);
+            }
+            counts.add(&row);
+            row.path.insert_str(0, &prefix);
+            writer.write(&row, entry.row)?;
         }
-        unmet.rest(|mut row, of| write(&mut writer, &mut counts, &mut row, of, &prefix))?;
+        gone.rest();
         let (file, written) = writer.finish()?;
         counts.statuses.insert("rows".into(), written.rows);
 
@@ -64,7 +71,8 @@ impl Home {
         sidecar.command = command.into();
         sidecar.counts = counts.statuses;
         sidecar.splits = counts.splits;
-        if !self.partial || sidecar.class_to_idx.is_empty() {
+        sidecar.root = prefix.strip_suffix('/').map(str::to_owned);
+        if !self.is_partial() || sidecar.class_to_idx.is_empty() {
             sidecar.set_classes(listing.classes.iter().map(String::as_str));
         }
         sidecar.hash = written.hash;
@@ -81,8 +89,32 @@ impl Home {
         file.commit(true)?;
         second.commit(true)?;
         drop(claim);
-        Ok(Kept { rows: written.rows, gone: unmet.gone, renamed })
+        Ok(Kept { rows: written.rows, gone: gone.n, renamed })
     }
+}
+
+/// All entries by path: those of the listing (true), and those of the whole input that it lacks (false).
+fn merged<'l>(
+    listing: &'l Listing,
+    whole: Option<&'l Listing>,
+) -> impl Iterator<Item = (&'l Listing, usize, bool)> {
+    let mut asked = 0..listing.entries.len();
+    let mut rest = 0..whole.map_or(0, |whole| whole.entries.len());
+    std::iter::from_fn(move || {
+        let Some(whole) = whole.filter(|_| !rest.is_empty()) else {
+            return asked.next().map(|at| (listing, at, true));
+        };
+        let path = |listing: &'l Listing, at: usize| listing.entries.get(at).map(|e| e.path.as_str());
+        let ours = path(listing, asked.start).filter(|_| !asked.is_empty());
+        match ours.cmp(&path(whole, rest.start)) {
+            Ordering::Equal => {
+                rest.next();
+                asked.next().map(|at| (listing, at, true))
+            }
+            Ordering::Less if ours.is_some() => asked.next().map(|at| (listing, at, true)),
+            _ => rest.next().map(|at| (whole, at, false)),
+        }
+    })
 }
 
 /// What goes before the paths of a listing whose root is not the manifest's folder. Where nobody looked for the files,
@@ -119,20 +151,6 @@ impl Counts {
     }
 }
 
-fn write<W: Write>(
-    writer: &mut Writer<'_, W>,
-    counts: &mut Counts,
-    row: &mut Row,
-    of: Option<usize>,
-    prefix: &str,
-) -> Result<()> {
-    counts.add(row);
-    if !prefix.is_empty() {
-        row.path.insert_str(0, prefix);
-    }
-    writer.write(row, of)
-}
-
 /// Where rows come from before they are changed.
 struct Base<'a> {
     home: &'a Home,
@@ -156,6 +174,7 @@ impl<'a> Base<'a> {
         let entry = &listing.entries[at];
         if let (Some(places), Some(table), Some(of)) = (&self.places, &listing.table, entry.row) {
             *row = Row::read(table, places, of)?;
+            row.path.clone_from(&entry.path);
             row.fault.clone_from(&entry.fault);
             row.status = entry.fault.as_ref().map_or(Status::Ok, Fault::status);
             return Ok(());
@@ -166,53 +185,51 @@ impl<'a> Base<'a> {
             row.fold = before.fold;
             if row.bytes == before.bytes {
                 (row.width, row.height, row.hash) = (before.width, before.height, before.hash);
-                if row.notes.is_empty() {
-                    row.notes = before.notes;
-                }
+                add_notes(&mut row.notes, &before.notes);
             }
         }
         Ok(())
     }
 }
 
-/// Rows of the earlier manifest that the listing does not have, met in order.
-struct Unmet<'a> {
-    home: &'a Home,
-    next: usize,
-    gone: u64,
+/// Adds the notes of an earlier manifest to those of the listing. A decision that the listing carries already is the
+/// same one.
+fn add_notes(notes: &mut String, before: &str) {
+    let there: Vec<String> = notes.split(';').map(str::to_owned).collect();
+    for note in before.split(';').filter(|note| !note.is_empty() && !there.iter().any(|n| n == note)) {
+        if !notes.is_empty() {
+            notes.push(';');
+        }
+        notes.push_str(note);
+    }
 }
 
-impl<'a> Unmet<'a> {
+/// Counts the rows of the earlier manifest that the input does not have any more.
+struct Gone<'a> {
+    known: Option<&'a Known>,
+    next: usize,
+    n: u64,
+}
+
+impl<'a> Gone<'a> {
     fn new(home: &'a Home) -> Self {
-        Self { home, next: 0, gone: 0 }
+        Self { known: home.known.as_ref(), next: 0, n: 0 }
     }
 
-    /// Hands on the rows whose path comes before `path`, and passes the one that has it.
-    fn before(&mut self, path: &str, mut keep: impl FnMut(Row, Option<usize>) -> Result<()>) -> Result<()> {
-        let Some(known) = &self.home.known else { return Ok(()) };
+    /// Passes the rows up to `path`.
+    fn before(&mut self, path: &str) {
+        let Some(known) = self.known else { return };
         while self.next < known.len() {
-            let row = known.nth(self.next);
-            if known.path(row) >= path {
-                self.next += usize::from(known.path(row) == path);
-                return Ok(());
+            let row = known.path(known.nth(self.next));
+            if row > path {
+                return;
             }
             self.next += 1;
-            if self.home.partial {
-                let others = &self.home.others;
-                let of = others
-                    .binary_search_by(|(p, _)| p.as_str().cmp(known.path(row)))
-                    .ok()
-                    .map(|at| others[at].1);
-                keep(Row::read(&known.table, &known.places, row)?, of)?;
-            } else {
-                self.gone += 1;
-            }
+            self.n += u64::from(row != path);
         }
-        Ok(())
     }
 
-    fn rest(&mut self, keep: impl FnMut(Row, Option<usize>) -> Result<()>) -> Result<()> {
-        // No path is greater than this one.
-        self.before("\u{10FFFF}\u{10FFFF}", keep)
+    fn rest(&mut self) {
+        self.n += self.known.map_or(0, |known| known.len().saturating_sub(self.next)) as u64;
     }
 }

@@ -45,6 +45,9 @@ pub struct Sidecar {
     /// Class weights.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub weights: Value,
+    /// The folder of the images as seen from the manifest's, where that is another: every path begins with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root: Option<String>,
     /// BLAKE3 of the manifest's bytes, hexadecimal.
     pub hash: String,
     /// What other versions wrote.
@@ -67,6 +70,7 @@ impl Sidecar {
             splits: BTreeMap::new(),
             stats: Value::Null,
             weights: Value::Null,
+            root: None,
             hash: hash.into(),
             rest: Map::new(),
         }

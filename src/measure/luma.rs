@@ -1,5 +1,7 @@
 //! A small gray plane of a picture: area averages, exact and the same on every machine.
 
+use std::ops::Range;
+
 use crate::pixels::{Orientation, Rgb8};
 
 /// Weights of R, G, B in luma, in 1/65536 (ITU-R BT.601, as Pillow's mode L and libjpeg have them).
@@ -19,29 +21,33 @@ pub struct Luma {
 }
 
 impl Luma {
-    /// The plane of `side * side` cells of `picture`, whose sides are at least 1 pixel. One pass over the pixels.
+    /// The plane of `side * side` cells of `picture`, whose sides are at least 1 pixel; `side` is 1 to 128. One pass
+    /// over the pixels.
     ///
     /// Each cell is an exact integer sum (pixels that a cell covers in part count in part) and one division, so the
     /// order of adding does not matter and turning the picture turns the plane.
     pub fn of(picture: &Rgb8, side: usize) -> Self {
         let (w, h) = (picture.width as usize, picture.height as usize);
+        let side = side.clamp(1, 128);
+        let columns: Vec<Span> = (0..side).map(|cell| Span::of(cell, w, side)).collect();
+        let mut rows = Rows::new(w * 3, side);
         let mut data = Vec::with_capacity(side * side);
-        let mut columns = Columns::new(w * 3);
         let mut luma = vec![0_u64; w];
-        // In units of 1/side of a pixel, pixel i covers side*i .. side*(i+1) and cell j covers w*j .. w*(j+1).
+        let mut cells = vec![0_u64; side];
+        // In units of 1/side of a pixel along both sides, and the weights of luma.
         let whole = (w * h) as f64 * 65_536.0;
         for cell in 0..side {
-            columns.sum(&picture.data, Span::of(cell, h, side), side as u32);
-            for (sum, rgb) in luma.iter_mut().zip(columns.total.chunks_exact(3)) {
-                let part = |c: usize| WEIGHTS[c].wrapping_mul(rgb[c]);
-                *sum = part(0).wrapping_add(part(1)).wrapping_add(part(2));
-            }
-            data.extend((0..side).map(|cell| {
-                let span = Span::of(cell, w, side);
-                let inner: u64 = luma[span.inner()].iter().sum();
-                let sum = span.weighed(inner * side as u64, |edge| luma[edge]);
-                (sum as f64 / whole) as f32
-            }));
+            cells.fill(0);
+            rows.sum(&picture.data, &Span::of(cell, h, side), |line| {
+                for (luma, rgb) in luma.iter_mut().zip(line.as_chunks::<3>().0) {
+                    let part = |c: usize| u64::from(rgb[c]).wrapping_mul(WEIGHTS[c]);
+                    *luma = part(0).wrapping_add(part(1)).wrapping_add(part(2));
+                }
+                for (cell, span) in cells.iter_mut().zip(&columns) {
+                    *cell = cell.wrapping_add(span.sum(&luma, side as u64));
+                }
+            });
+            data.extend(cells.iter().map(|sum| (*sum as f64 / whole) as f32));
         }
         Self { side, source: picture.size(), data }
     }
@@ -89,12 +95,14 @@ impl Luma {
     }
 }
 
-/// The pixels that a cell covers, along one side of the picture.
+/// The pixels that a cell covers, along one side of the picture. In units of 1/side of a pixel, pixel i covers
+/// side*i to side*(i+1) and cell j of n pixels covers n*j to n*(j+1).
 struct Span {
     first: usize,
     last: usize,
-    /// Units of the first and of the last pixel that lie in the cell.
-    ends: (u64, u64),
+    /// Units of the first and of the last pixel that lie in the cell, at most `side`; of the last 0 where it is the
+    /// first.
+    ends: (u16, u16),
 }
 
 impl Span {
@@ -103,61 +111,67 @@ impl Span {
         let (first, last) = (from / side, (to - 1) / side);
         let left = ((first + 1) * side).min(to) - from;
         let right = if last > first { to - last * side } else { 0 };
-        Self { first, last, ends: (left as u64, right as u64) }
+        Self { first, last, ends: (left as u16, right as u16) }
     }
 
-    /// Those that are covered whole, without the first and the last.
-    fn inner(&self) -> std::ops::Range<usize> {
+    /// The pixels between the first and the last: covered whole.
+    fn inner(&self) -> Range<usize> {
         self.first + 1..self.last.max(self.first + 1)
     }
 
-    /// `inner` and what the ends add.
-    fn weighed(&self, inner: u64, value: impl Fn(usize) -> u64) -> u64 {
-        let right = if self.ends.1 > 0 { self.ends.1 * value(self.last) } else { 0 };
-        inner + self.ends.0 * value(self.first) + right
+    /// The sum of the pixels of `line` in the cell.
+    fn sum(&self, line: &[u64], side: u64) -> u64 {
+        let inside = line[self.inner()].iter().fold(0_u64, |sum, value| sum.wrapping_add(*value));
+        let end = |at: usize, units: u16| line[at].wrapping_mul(u64::from(units));
+        inside
+            .wrapping_mul(side)
+            .wrapping_add(end(self.first, self.ends.0))
+            .wrapping_add(end(self.last, self.ends.1))
     }
 }
 
-/// Sums down the columns of some rows.
-struct Columns {
-    /// Of at most 257 rows: half the memory to go through.
+/// Sums down the columns of the rows of a cell, in units of 1/side of a row.
+///
+/// Nothing here can overflow (16 bits: 257 rows of 255; 32 bits: 128 units of each and the ends; 64 bits: all luma of
+/// 2^40 pixels); `wrapping` says so to the compiler, whose checks would cost several times the work.
+struct Rows {
+    side: u32,
     short: Vec<u16>,
-    total: Vec<u64>,
+    line: Vec<u32>,
 }
 
-impl Columns {
-    fn new(row: usize) -> Self {
-        Self { short: vec![0; row], total: vec![0; row] }
+impl Rows {
+    fn new(row: usize, side: usize) -> Self {
+        Self { side: side as u32, short: vec![0; row], line: vec![0; row] }
     }
 
-    /// `total` becomes the sums over the rows of `span`, in units of 1/`side`: at most 255 times the rows of the
-    /// picture, hence the `wrapping` here too.
-    fn sum(&mut self, data: &[u8], span: Span, side: u32) {
-        let row = self.total.len();
-        let rows = |y: usize| &data[y * row..(y + 1) * row];
-        let ends = [(span.first, span.ends.0), (span.last, span.ends.1)];
-        for (total, value) in self.total.iter_mut().zip(rows(span.first)) {
-            *total = ends[0].1.wrapping_mul(u64::from(*value));
-        }
-        if ends[1].1 > 0 {
-            for (total, value) in self.total.iter_mut().zip(rows(span.last)) {
-                *total = total.wrapping_add(ends[1].1.wrapping_mul(u64::from(*value)));
-            }
+    /// Gives `take` the sums of the rows of `span`: one line, or several to be added up.
+    fn sum(&mut self, data: &[u8], span: &Span, mut take: impl FnMut(&[u32])) {
+        let row = self.line.len();
+        let of = |y: usize| &data[y * row..(y + 1) * row];
+        let (first, last) = span.ends;
+        for ((sum, a), b) in self.line.iter_mut().zip(of(span.first)).zip(of(span.last)) {
+            // At most 128 * 255 twice.
+            let both = u16::from(*a).wrapping_mul(first).wrapping_add(u16::from(*b).wrapping_mul(last));
+            *sum = u32::from(both);
         }
         let inner = span.inner();
         for from in inner.clone().step_by(ROWS_OF_U16) {
-            let some = &data[from * row..(from + ROWS_OF_U16).min(inner.end) * row];
             self.short.fill(0);
-            add_rows(&mut self.short, some);
-            for (total, short) in self.total.iter_mut().zip(&self.short) {
-                *total = total.wrapping_add(u64::from(u32::from(*short).wrapping_mul(side)));
+            add_rows(&mut self.short, &data[from * row..(from + ROWS_OF_U16).min(inner.end) * row]);
+            for (sum, short) in self.line.iter_mut().zip(&self.short) {
+                *sum = sum.wrapping_add(u32::from(*short).wrapping_mul(self.side));
+            }
+            if from + ROWS_OF_U16 < inner.end {
+                take(&self.line);
+                self.line.fill(0);
             }
         }
+        take(&self.line);
     }
 }
 
 /// Adds rows of bytes to `sums`, four at a time: the sums go through memory a quarter as often.
-/// No sum can overflow; `wrapping` says so to the compiler, whose checks would cost four times the work.
 fn add_rows(sums: &mut [u16], rows: &[u8]) {
     let row = sums.len();
     let mut fours = rows.chunks_exact(row * 4);
@@ -165,8 +179,9 @@ fn add_rows(sums: &mut [u16], rows: &[u8]) {
         let (ab, cd) = four.split_at(row * 2);
         let ((a, b), (c, d)) = (ab.split_at(row), cd.split_at(row));
         for ((((sum, a), b), c), d) in sums.iter_mut().zip(a).zip(b).zip(c).zip(d) {
-            let pairs = (u16::from(*a) + u16::from(*b), u16::from(*c) + u16::from(*d));
-            *sum = sum.wrapping_add(pairs.0.wrapping_add(pairs.1));
+            let ab = u16::from(*a).wrapping_add(u16::from(*b));
+            let cd = u16::from(*c).wrapping_add(u16::from(*d));
+            *sum = sum.wrapping_add(ab.wrapping_add(cd));
         }
     }
     for one in fours.remainder().chunks_exact(row) {

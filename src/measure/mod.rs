@@ -9,6 +9,6 @@ mod sums;
 
 pub use luma::Luma;
 pub use pass::{Pass, SMALL_EDGE, pass};
-pub use print::{Code, PLANE, Print, THUMB, Window};
+pub use print::{Code, PLANE, Print, THUMB, View, Window};
 pub use quality::{GRID, Quality};
 pub use sums::ImageSums;

@@ -5,7 +5,7 @@ use super::ImageSums;
 use crate::pixels::Rgb8;
 
 /// The short edge of the small picture is at least this, and less than twice this, where the picture is that large.
-pub const SMALL_EDGE: u32 = 384;
+pub const SMALL_EDGE: u32 = 160;
 
 /// What one pass over a picture gives.
 #[derive(Debug, Clone)]
@@ -42,19 +42,30 @@ pub fn pass(picture: &Rgb8) -> Pass {
             }
         }
     }
-    let small = if side > 1 { Rgb8::new(across as u32, down as u32, small) } else { picture.clone() };
+    let small = if side > 1 {
+        Rgb8::new(across as u32, down as u32, small)
+    } else {
+        picture.clone()
+    };
     let mut hash = [0; 16];
     hash.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
     Pass { hash, sums, small }
 }
 
 /// One row of squares: `side` rows of `row` bytes become `across` pixels, each the rounded mean of its square.
-fn average(rows: &[u8], row: usize, side: usize, across: usize, columns: &mut [u16], small: &mut Vec<u8>) {
-    // 256 rows of 255 fit 16 bits.
+fn average(
+    rows: &[u8],
+    row: usize,
+    side: usize,
+    across: usize,
+    columns: &mut [u16],
+    small: &mut Vec<u8>,
+) {
+    // 256 rows of 255 fit 16 bits; wrapping, so that the compiler adds several at a time.
     columns.fill(0);
     for line in rows.chunks_exact(row) {
         for (column, value) in columns.iter_mut().zip(line) {
-            *column += u16::from(*value);
+            *column = column.wrapping_add(u16::from(*value));
         }
     }
     let area = (side * side) as u32;
@@ -62,7 +73,7 @@ fn average(rows: &[u8], row: usize, side: usize, across: usize, columns: &mut [u
         let mut sum = [0_u32; 3];
         for pixel in square.chunks_exact(3) {
             for c in 0..3 {
-                sum[c] += u32::from(pixel[c]);
+                sum[c] = sum[c].wrapping_add(u32::from(pixel[c]));
             }
         }
         small.extend(sum.map(|s| ((s + area / 2) / area) as u8));

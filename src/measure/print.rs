@@ -108,20 +108,48 @@ impl Window {
         }
     }
 
-    /// Where point (x, y) of the window lies in a picture of `width / height` = `aspect`, both in shares of the sides.
-    pub fn point(self, (x, y): (f64, f64), aspect: f64) -> (f64, f64) {
+    /// The way from points of the window to points of a picture of `width / height` = `aspect`.
+    pub fn view(self, aspect: f64) -> View {
         match self {
             Self::Part { left, top, right, bottom } => {
-                let along = |from: u8, to: u8, t: f64| (f64::from(from) + f64::from(to - from) * t) / 128.0;
-                (along(left, right, x), along(top, bottom, y))
+                let share = |at: u8| f64::from(at) / 128.0;
+                let (width, height) = (share(right) - share(left), share(bottom) - share(top));
+                View { x: [share(left), width, 0.0], y: [share(top), 0.0, height] }
             }
             Self::Turned(degrees) => {
                 let angle = f64::from(degrees) / 180.0;
                 let (sin, cos) = (sin_pi(angle), sin_pi(0.5 - angle));
-                let (u, v) = ((x - 0.5) * aspect, y - 0.5);
-                ((cos * u - sin * v) / aspect + 0.5, sin * u + cos * v + 0.5)
+                // About the middle, with pixels square.
+                let (x, y) = ([0.0, cos, -sin / aspect], [0.0, sin * aspect, cos]);
+                let centred = |row: [f64; 3]| [0.5 - (row[1] + row[2]) / 2.0, row[1], row[2]];
+                View { x: centred(x), y: centred(y) }
             }
         }
+    }
+}
+
+/// Where the points of a window lie in the picture; all in shares of the sides.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct View {
+    /// `x` of the picture is `[0] + [1] * x + [2] * y` of the window.
+    pub x: [f64; 3],
+    /// The same for `y`.
+    pub y: [f64; 3],
+}
+
+impl View {
+    /// The whole picture as it is.
+    pub const WHOLE: Self = Self { x: [0.0, 1.0, 0.0], y: [0.0, 0.0, 1.0] };
+
+    /// Where point (x, y) of the window lies.
+    pub fn point(&self, (x, y): (f64, f64)) -> (f64, f64) {
+        (self.x[0] + self.x[1] * x + self.x[2] * y, self.y[0] + self.y[1] * x + self.y[2] * y)
+    }
+
+    /// The view after the window's edges left, top, right and bottom have moved by so many shares.
+    pub fn moved(&self, [left, top, right, bottom]: [f64; 4]) -> Self {
+        let (x, y) = (self.x, self.y);
+        Self { x: [x[0] + left, x[1] + right - left, x[2]], y: [y[0] + top, y[1], y[2] + bottom - top] }
     }
 }
 
@@ -241,8 +269,9 @@ impl Print {
 fn seen_through(window: Window, plane: &Luma) -> Vec<f32> {
     let aspect = f64::from(plane.source.0.max(1)) / f64::from(plane.source.1.max(1));
     let middle = |at: usize| (at as f64 + 0.5) / SIDE as f64;
+    let view = window.view(aspect);
     let cell = |at: usize| {
-        let (x, y) = window.point((middle(at % SIDE), middle(at / SIDE)), aspect);
+        let (x, y) = view.point((middle(at % SIDE), middle(at / SIDE)));
         let along = |t: f64| (t * SIDE as f64 - 0.5).clamp(0.0, SIDE as f64 - 1.001);
         let (x, y) = (along(x), along(y));
         let (left, top) = (x as usize, y as usize);

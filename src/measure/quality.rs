@@ -88,8 +88,11 @@ impl Quality {
 
 /// BT.601 luma with the weights and the rounding of Pillow's `convert("L")`.
 fn luma(picture: &Rgb8) -> Vec<u8> {
-    let of = |p: &[u8]| u32::from(p[0]) * 19_595 + u32::from(p[1]) * 38_470 + u32::from(p[2]) * 7_471;
-    picture.data.chunks_exact(3).map(|p| ((of(p) + 0x8000) >> 16) as u8).collect()
+    // The weights add up to 65,536: nothing wraps.
+    let of = |p: &[u8; 3], c: usize, weight: u32| u32::from(p[c]).wrapping_mul(weight);
+    let luma = |p: &[u8; 3]| of(p, 0, 19_595).wrapping_add(of(p, 1, 38_470)).wrapping_add(of(p, 2, 7_471));
+    let (pixels, _) = picture.data.as_chunks::<3>();
+    pixels.iter().map(|p| (luma(p).wrapping_add(0x8000) >> 16) as u8).collect()
 }
 
 /// The smallest value that the share `part` of all pixels is not above.
@@ -123,12 +126,14 @@ fn laplacian_variance(luma: &[u8], width: usize, height: usize) -> f32 {
         let here = &luma[y * width..(y + 1) * width];
         let below = &luma[(y + 1) * width..(y + 2) * width];
         let (mut row_sum, mut row_squares) = (0_i32, 0_i64);
-        for x in 1..width - 1 {
-            let around =
-                i32::from(above[x]) + i32::from(below[x]) + i32::from(here[x - 1]) + i32::from(here[x + 1]);
-            let value = around - 4 * i32::from(here[x]);
-            row_sum += value;
-            row_squares += i64::from(value * value);
+        let lines = above[1..].iter().zip(&below[1..]).zip(here.windows(3));
+        for ((above, below), here) in lines {
+            let across = i32::from(here[0]).wrapping_add(i32::from(here[2]));
+            let around = i32::from(*above).wrapping_add(i32::from(*below)).wrapping_add(across);
+            // At most 1,020 either way.
+            let value = around.wrapping_sub(i32::from(here[1]).wrapping_mul(4));
+            row_sum = row_sum.wrapping_add(value);
+            row_squares = row_squares.wrapping_add(i64::from(value.wrapping_mul(value)));
         }
         sum += i64::from(row_sum);
         squares += row_squares;
@@ -188,8 +193,7 @@ fn grid(picture: &Rgb8) -> [u8; GRID * GRID * 3] {
         let across = part(x, width);
         let (mut sum, mut n) = ([0_u64; 3], 0_u64);
         for line in part(y, height) {
-            for pixel in picture.data[(line * width + across.start) * 3..(line * width + across.end) * 3]
-                .chunks_exact(3)
+            for pixel in picture.data[(line * width + across.start) * 3..(line * width + across.end) * 3].chunks_exact(3)
             {
                 for c in 0..3 {
                     sum[c] += u64::from(pixel[c]);
@@ -215,17 +219,13 @@ mod tests {
     use super::*;
 
     fn painted(width: u32, height: u32, pixel: impl Fn(u32, u32) -> [u8; 3]) -> Rgb8 {
-        let data = (0..height)
-            .flat_map(|y| (0..width).map(move |x| (x, y)))
-            .flat_map(|(x, y)| pixel(x, y))
-            .collect();
+        let data = (0..height).flat_map(|y| (0..width).map(move |x| (x, y))).flat_map(|(x, y)| pixel(x, y)).collect();
         Rgb8::new(width, height, data)
     }
 
     #[test]
     fn a_letterbox_is_a_border_and_one_tone_is_none() {
-        let boxed =
-            painted(100, 100, |x, y| if (10..90).contains(&y) { [(x * 2) as u8, 90, 30] } else { [0; 3] });
+        let boxed = painted(100, 100, |x, y| if (10..90).contains(&y) { [(x * 2) as u8, 90, 30] } else { [0; 3] });
         assert!((Quality::of(&boxed).border - 0.2).abs() < 0.001);
         assert_eq!(Quality::of(&painted(50, 50, |_, _| [7; 3])).border, 0.0);
     }

@@ -4,6 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::pixels::Rgb8;
 
+/// Bytes that are summed side by side: whole pixels, and whole registers of the processor.
+const LANES: usize = 24;
+
 /// Sums over one image: pixels, and per channel the values and their squares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ImageSums {
@@ -26,19 +29,24 @@ impl ImageSums {
     /// Adds pixels of the same picture: interleaved R, G, B.
     pub(super) fn add(&mut self, data: &[u8]) {
         self.pixels += data.len() as u64 / 3;
-        // 4096 pixels a turn: squares of a turn fit 32 bits, which the compiler adds several at a time.
-        for turn in data.chunks(3 * 4096) {
-            let (mut sum, mut squares) = ([0_u32; 3], [0_u32; 3]);
-            for pixel in turn.chunks_exact(3) {
-                for c in 0..3 {
-                    let value = u32::from(pixel[c]);
-                    sum[c] += value;
-                    squares[c] += value * value;
+        for turn in data.chunks(LANES * 4096) {
+            let (mut sum, mut squares) = ([0_u32; LANES], [0_u32; LANES]);
+            let (blocks, rest) = turn.as_chunks::<LANES>();
+            for block in blocks {
+                for lane in 0..LANES {
+                    let value = u16::from(block[lane]);
+                    // 4096 squares of 255 fit 32 bits; wrapping, so that the compiler adds several at a time.
+                    sum[lane] = sum[lane].wrapping_add(u32::from(value));
+                    squares[lane] = squares[lane].wrapping_add(u32::from(value.wrapping_mul(value)));
                 }
             }
-            for c in 0..3 {
-                self.sum[c] += u64::from(sum[c]);
-                self.squares[c] += u64::from(squares[c]);
+            for (lane, value) in rest.iter().enumerate() {
+                sum[lane] += u32::from(*value);
+                squares[lane] += u32::from(*value) * u32::from(*value);
+            }
+            for lane in 0..LANES {
+                self.sum[lane % 3] += u64::from(sum[lane]);
+                self.squares[lane % 3] += u64::from(squares[lane]);
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Checks a suspicion: two thumbnails laid over each other, the fit improved by small steps, and their correlation.
 
 use super::Guess;
-use crate::measure::{Print, THUMB, Window};
+use crate::measure::{Print, THUMB, View};
 use crate::pixels::Orientation;
 
 /// Points a side at which the thumbnails are compared.
@@ -9,30 +9,12 @@ const POINTS: usize = 24;
 /// Where the first fit correlates less, small steps will not save it.
 const HOPELESS: f32 = 0.3;
 
-/// How the copy lies on the original: point (x, y) of it is `window.point((x, y))` of the original after the edges
-/// left, top, right and bottom have moved, in shares of the sides.
-#[derive(Clone, Copy)]
-struct Fit {
-    window: Window,
-    aspect: f64,
-    edges: [f64; 4],
-}
-
-impl Fit {
-    fn point(&self, (x, y): (f64, f64)) -> (f64, f64) {
-        let [left, top, right, bottom] = self.edges;
-        let (u, v) = self.window.point((x, y), self.aspect);
-        (u + left * (1.0 - x) + right * x, v + top * (1.0 - y) + bottom * y)
-    }
-}
-
 /// The correlation, -1 to 1, of `copy` with what `guess` says it shows of `original`, at the best fit near by.
 pub fn agreement(original: &Print, guess: Guess, copy: &Print) -> f32 {
     let copy = seen(&copy.thumb, guess.turn());
-    let whole = Window::Part { left: 0, top: 0, right: 128, bottom: 128 };
-    let window = guess.window().unwrap_or(whole);
-    let mut fit = Fit { window, aspect: original.aspect(), edges: [0.0; 4] };
-    let mut best = correlation(&original.thumb, &copy, &fit);
+    let start = guess.window().map_or(View::WHOLE, |window| window.view(original.aspect()));
+    let mut edges = [0.0; 4];
+    let mut best = correlation(&original.thumb, &copy, &start);
     if best < HOPELESS {
         return best;
     }
@@ -41,11 +23,11 @@ pub fn agreement(original: &Print, guess: Guess, copy: &Print) -> f32 {
             let before = best;
             for edge in 0..4 {
                 for sign in [step, -step] {
-                    let mut moved = fit;
-                    moved.edges[edge] += sign;
-                    let found = correlation(&original.thumb, &copy, &moved);
+                    let mut tried = edges;
+                    tried[edge] += sign;
+                    let found = correlation(&original.thumb, &copy, &start.moved(tried));
                     if found > best {
-                        (best, fit) = (found, moved);
+                        (best, edges) = (found, tried);
                     }
                 }
             }
@@ -84,10 +66,10 @@ fn seen(thumb: &[u8; THUMB * THUMB], turn: Orientation) -> Vec<f64> {
 }
 
 /// The correlation of the copy with the original below it. Points outside the original are left out.
-fn correlation(original: &[u8; THUMB * THUMB], copy: &[f64], fit: &Fit) -> f32 {
+fn correlation(original: &[u8; THUMB * THUMB], copy: &[f64], view: &View) -> f32 {
     let (mut n, mut a, mut b, mut aa, mut bb, mut ab) = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0);
     for (at, copied) in copy.iter().enumerate() {
-        let (u, v) = fit.point((middle(at % POINTS), middle(at / POINTS)));
+        let (u, v) = view.point((middle(at % POINTS), middle(at / POINTS)));
         if (0.0..=1.0).contains(&u) && (0.0..=1.0).contains(&v) {
             let value = sampled(original, u, v);
             n += 1.0;

@@ -87,10 +87,14 @@ impl Options {
 pub enum Tier {
     /// The same picture, edited.
     Sure,
-    /// Perhaps the same picture edited more, perhaps the same scene shot twice: belongs into one group, is not for
-    /// deletion unseen.
+    /// The same picture edited more, or nearly the same shot: belongs into one group, is not for deletion unseen.
     Suspected,
+    /// Perhaps the same scene shot twice, perhaps only the same silhouette: a group to offer.
+    Scene,
 }
+
+/// Bounds of a tier, bits and correlation: within both. A tier may have several.
+type Bounds = &'static [(u8, f32)];
 
 impl Tier {
     /// The word in tables.
@@ -98,22 +102,36 @@ impl Tier {
         match self {
             Self::Sure => "sure",
             Self::Suspected => "suspected",
+            Self::Scene => "scene",
         }
     }
 
-    /// The tier of a comparison, if any. Bounds from the measured pictures: edits in the same frame differ in at most
-    /// 45 bits, turned ones in 30, random crops in 36 (half of them) to 76; second shots of one leaf in 48 and more.
+    /// The tier of a comparison, if any.
+    ///
+    /// Bounds from the measured pictures: edits in the same frame differ in at most 45 bits (a watermark in 78) and
+    /// correlate by 0.97 and more, turned ones differ in 30, random crops in 36 (half of them) to 76 and correlate by
+    /// 0.97, small rotations by 0.88. Second shots of one leaf differ in 30 to 90 and correlate by 0.88 to 0.98.
+    /// Silhouettes (shirts on a floor) differ in 65 and more and correlate by up to 0.95.
     fn of(distance: u8, agreement: f32, guess: Guess) -> Option<Self> {
-        // (bits, correlation): within both.
-        let (sure, suspected): (_, &[(u8, f32)]) = match guess.window() {
-            None => ((48, 0.8), &[(76, 0.4), (scan::LIMIT, 0.85)]),
-            Some(_) => ((44, 0.93), &[(60, 0.6), (76, 0.8), (scan::LIMIT, 0.9)]),
+        let bounds: [(Self, Bounds); 3] = match guess.window() {
+            None => [
+                (Self::Sure, &[(48, 0.97)]),
+                (Self::Suspected, &[(60, 0.4), (76, 0.7), (scan::LIMIT, 0.95)]),
+                (Self::Scene, &[(76, 0.4), (scan::LIMIT, 0.85)]),
+            ],
+            Some(Window::Part { .. }) => [
+                (Self::Sure, &[(44, 0.97)]),
+                (Self::Suspected, &[(60, 0.85), (scan::LIMIT, 0.96)]),
+                (Self::Scene, &[(60, 0.6), (76, 0.8), (scan::LIMIT, 0.9)]),
+            ],
+            Some(Window::Turned(_)) => [
+                (Self::Sure, &[(44, 0.97)]),
+                (Self::Suspected, &[(60, 0.7), (76, 0.88)]),
+                (Self::Scene, &[(60, 0.6), (76, 0.8), (scan::LIMIT, 0.9)]),
+            ],
         };
-        let within = |(bits, correlation): (u8, f32)| distance <= bits && agreement >= correlation;
-        if within(sure) {
-            return Some(Self::Sure);
-        }
-        suspected.iter().any(|bounds| within(*bounds)).then_some(Self::Suspected)
+        let within = |(bits, correlation): &(u8, f32)| distance <= *bits && agreement >= *correlation;
+        bounds.into_iter().find(|(_, bounds)| bounds.iter().any(within)).map(|(tier, _)| tier)
     }
 }
 

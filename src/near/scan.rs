@@ -141,7 +141,10 @@ fn through_blocks(wanted: &[Wanted], codes: &Codes, plan: Plan) -> (Vec<Candidat
 fn scan_block(wanted: &Wanted, codes: &Codes, block: std::ops::Range<usize>, plan: Plan, found: &mut Found) {
     let same = plan.among == Among::Same;
     // Of the same set, what lies before the original has compared its whole with it already.
-    let after = codes.at[block.clone()].partition_point(|at| *at <= wanted.at);
+    let after = match codes.at[block.start] > wanted.at {
+        true => 0,
+        false => codes.at[block.clone()].partition_point(|at| *at <= wanted.at),
+    };
     for (guess, code) in &wanted.codes {
         let skip = if same && guess.window().is_none() { after } else { 0 };
         let start = block.start + skip;

@@ -38,14 +38,19 @@ fn reverse_pixels(pixels: &mut [u8]) {
 fn swapped(rgb: &Rgb8, from_bottom: bool, from_right: bool) -> Rgb8 {
     let (w, h) = (rgb.width as usize, rgb.height as usize);
     let mut data = vec![0; rgb.data.len()];
+    let (from, to) = (rgb.data.as_chunks::<3>().0, data.as_chunks_mut::<3>().0);
+    // From one pixel of a row of the result to the next: one row of the source down, or up.
+    let step = if from_bottom { w.wrapping_neg() } else { w };
     for tile_y in (0..w).step_by(TILE) {
         for tile_x in (0..h).step_by(TILE) {
+            let end = (tile_x + TILE).min(h);
+            let first_row = if from_bottom { h - 1 - tile_x } else { tile_x };
             for y in tile_y..(tile_y + TILE).min(w) {
                 let column = if from_right { w - 1 - y } else { y };
-                for x in tile_x..(tile_x + TILE).min(h) {
-                    let row = if from_bottom { h - 1 - x } else { x };
-                    let (from, to) = ((row * w + column) * 3, (y * h + x) * 3);
-                    data[to..to + 3].copy_from_slice(&rgb.data[from..from + 3]);
+                let mut at = first_row * w + column;
+                for pixel in &mut to[y * h + tile_x..y * h + end] {
+                    *pixel = from[at];
+                    at = at.wrapping_add(step);
                 }
             }
         }

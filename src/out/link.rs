@@ -44,7 +44,8 @@ pub fn link(how: Link, source: &Path, target: &Path) -> Result<()> {
     }
     super::remove(doing, target)?;
     let outcome = match how {
-        Link::Hard => fs::hard_link(source, target),
+        // The file, not the link that names it: a relative one would lead nowhere from there.
+        Link::Hard => source.canonicalize().and_then(|real| fs::hard_link(real, target)),
         _ => std::os::unix::fs::symlink(symbolic(source, target), target),
     };
     outcome.map_err(|e| match e.kind() {

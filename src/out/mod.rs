@@ -97,6 +97,16 @@ impl Write for Atomic {
     }
 }
 
+impl Seek for Atomic {
+    /// For formats whose head counts what follows it; a gap that is never written reads as zeros.
+    fn seek(&mut self, to: io::SeekFrom) -> io::Result<u64> {
+        match &mut self.file {
+            Some(file) => file.seek(to),
+            None => Err(io::Error::other("the file is already committed")),
+        }
+    }
+}
+
 impl Drop for Atomic {
     fn drop(&mut self) {
         if !self.temp.as_os_str().is_empty() {

@@ -213,12 +213,17 @@ pub struct Foot {
 /// Writes the report. `thumbs` are files of the web's formats (JPEG, PNG, WebP), best 96 px high; 2,000 make 7 MB.
 ///
 /// # Errors
-/// Those of `w`.
+/// Those of `w`, and a place in [`Audit::images`] where there is no image.
 pub fn write<T: AsRef<[u8]>>(
     w: &mut dyn Write,
     audit: &Audit,
     thumbs: impl IntoIterator<Item = T>,
 ) -> io::Result<()> {
+    let places = audit.findings.iter().flat_map(|f| f.items.iter().filter_map(|item| item.image));
+    let members = audit.sets.iter().flat_map(|set| set.members.iter().copied());
+    if let Some(lost) = places.chain(members).find(|at| *at >= audit.images.len()) {
+        return Err(io::Error::other(format!("the report refers to image {lost}, which it does not hold")));
+    }
     let page = Page {
         template: include_str!("web/audit.html"),
         script: concat!(

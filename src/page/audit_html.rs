@@ -105,7 +105,7 @@ fn finding(finding: &Finding) -> String {
         count
     };
     let example = finding.items.first().map(|item| place(item, 60)).unwrap_or_default();
-    let _ = write!(out, "<td class=n>{count} <small>{note}</small><td class=example>{example}\n");
+    let _ = writeln!(out, "<td class=n>{count} <small>{note}</small><td class=example>{example}");
     out
 }
 

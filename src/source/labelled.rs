@@ -133,7 +133,9 @@ fn finish(
         return Err(nothing_named(&listing, roles));
     }
     if !filter.takes_all() {
-        listing.ignored.by_glob += keep(&mut listing, |e| filter.wants(&names::decode(&e.path)));
+        let dropped = keep(&mut listing, |e| filter.wants(&names::decode(&e.path)));
+        // The walk has counted those of them that are there.
+        listing.ignored.by_glob = listing.ignored.by_glob.max(dropped);
     }
     by_tree(&mut listing, roles, scope);
     if let Some(table) = &listing.table {

@@ -93,7 +93,7 @@ pub enum Kind {
 }
 
 /// All samples of an input.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Listing {
     /// The folder that the paths of the entries are relative to.
     pub root: PathBuf,
@@ -142,7 +142,7 @@ pub fn open(input: &Path, options: &Options) -> Result<Listing> {
     let filter = Filter::new(options)?;
     let mut listing = input::open(input, options, &filter)?;
     // Before rows are left out: the index of a class must not depend on the part of the split that is asked for.
-    count_classes(&mut listing);
+    listing.count_classes();
     if let Some(split) = &options.split {
         keep_split(&mut listing, split)?;
     }
@@ -153,7 +153,10 @@ pub fn open(input: &Path, options: &Options) -> Result<Listing> {
 }
 
 /// Leaves only the entries of one part of the split.
-fn keep_split(listing: &mut Listing, split: &str) -> Result<()> {
+///
+/// # Errors
+/// [`Error::Usage`] for a part that no entry has.
+pub fn keep_split(listing: &mut Listing, split: &str) -> Result<()> {
     let parts: BTreeSet<&str> =
         listing.entries.iter().map(|e| e.split.as_str()).filter(|s| !s.is_empty()).collect();
     if !parts.contains(split) {
@@ -161,6 +164,7 @@ fn keep_split(listing: &mut Listing, split: &str) -> Result<()> {
             0 => "the input has no split: no train/ val/ test/ folders and no column `split`".to_owned(),
             _ => format!("the input has {}", finding::quoted(parts.into_iter())),
         };
+        let split = crate::names::shown(split);
         return Err(Error::Usage(format!("--split {split}: {there}")));
     }
     listing.ignored.other_split = keep(listing, |e| e.split == split);
@@ -181,16 +185,45 @@ fn keep(listing: &mut Listing, wanted: impl Fn(&Entry) -> bool) -> usize {
     dropped.len()
 }
 
-/// The classes of all entries, with those that the tree already told.
-fn count_classes(listing: &mut Listing) {
-    let mut classes: BTreeSet<&str> = listing.classes.iter().map(String::as_str).collect();
-    for entry in &listing.entries {
-        classes.extend(labels_of(&entry.label));
+impl Listing {
+    /// Adds to the classes those that labels of entries name.
+    pub fn count_classes(&mut self) {
+        let mut classes: BTreeSet<&str> = self.classes.iter().map(String::as_str).collect();
+        for entry in &self.entries {
+            classes.extend(labels_of(&entry.label));
+        }
+        self.classes = classes.into_iter().map(str::to_owned).collect();
     }
-    listing.classes = classes.into_iter().map(str::to_owned).collect();
 }
 
 /// The labels in the `label` of an entry: none, one, or several joined by `|`.
 pub fn labels_of(label: &str) -> impl Iterator<Item = &str> {
     label.split('|').filter(|part| !part.is_empty())
+}
+
+/// Numbers with fewer different values than this are classes.
+pub const FEW_NUMBERS: usize = 20;
+
+/// The number that a cell says, with `.` or `,` before the fraction; none for nan and infinity.
+pub fn number_of(cell: &str) -> Option<f64> {
+    let cell = cell.trim();
+    let plain = cell.parse().ok();
+    let comma = || (cell.matches(',').count() == 1 && !cell.contains('.')).then(|| cell.replace(',', "."));
+    plain.or_else(|| comma()?.parse().ok()).filter(|n: &f64| n.is_finite())
+}
+
+/// Is this what programs write into a cell that has no value?
+pub fn is_null(cell: &str) -> bool {
+    let cell = cell.trim();
+    ["", "nan", "na", "n/a", "none", "null", "nil", "?", "-", "--", "<na>", "#n/a"]
+        .iter()
+        .any(|null| cell.eq_ignore_ascii_case(null))
+}
+
+/// Are the labels measurements, which are predicted as numbers (regression), and no classes? So many different numbers
+/// with fractions, up to a tenth that are none.
+pub fn are_measurements(classes: &[String]) -> bool {
+    let numbers = classes.iter().filter(|c| number_of(c).is_some()).count();
+    let whole = classes.iter().all(|c| number_of(c).is_none() || c.trim().parse::<i64>().is_ok());
+    numbers > FEW_NUMBERS && numbers * 10 >= classes.len() * 9 && !whole
 }

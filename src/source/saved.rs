@@ -31,9 +31,21 @@ pub(super) fn open(
         let why = format!("a second row for `{}`; a manifest has one row an image", shown(&path));
         return Err(Error::table(&table.path, Some(line), why));
     }
-    let rows: Vec<Row> = (0..table.len()).map(|row| Row::read(&table, places, row)).collect::<Result<_>>()?;
+    let mut rows: Vec<Row> =
+        (0..table.len()).map(|row| Row::read(&table, places, row)).collect::<Result<_>>()?;
     let mut findings = Vec::new();
-    let said = state(&table, &mut findings)?;
+    let sidecar = Sidecar::read(&table.path)?;
+    let mut said = state(&table, sidecar.as_ref(), &mut findings)?;
+    let away = sidecar.and_then(|s| s.root).map(|text| away(root, &text, options));
+    if let Some((folder, prefix)) = &away {
+        said.push(format!("its images are in {}", shown(folder)));
+        for row in &mut rows {
+            if let Some(path) = row.path.strip_prefix(prefix.as_str()) {
+                row.path = path.to_owned();
+            }
+        }
+    }
+    let root = away.as_ref().map_or(root, |(folder, _)| folder.as_path());
     let mut walked = Walked::default();
     if options.files {
         let usable = rows.iter().filter(|row| row.status == Status::Ok);
@@ -62,8 +74,17 @@ pub(super) fn open(
         ignored: walked.ignored,
         said,
     };
-    listing.ignored.by_glob += keep(&mut listing, |e| filter.wants(&names::decode(&e.path)));
+    let dropped = keep(&mut listing, |e| filter.wants(&names::decode(&e.path)));
+    // The walk has counted those of them that are there.
+    listing.ignored.by_glob = listing.ignored.by_glob.max(dropped);
     Ok(listing)
+}
+
+/// The folder of the images of a manifest that lies elsewhere, and what its paths begin with. A folder that the user
+/// names beside the manifest is the folder.
+fn away(root: &Path, text: &str, options: &Options) -> (PathBuf, String) {
+    let folder = if options.labels.is_some() { root.to_owned() } else { root.join(names::decode(text)) };
+    (folder, format!("{text}/"))
 }
 
 /// Walks the folder that holds the usable rows. A workspace that lost it has lost its files, which rows tell.
@@ -73,11 +94,11 @@ fn walk_known<'a>(root: &Path, rows: impl Iterator<Item = &'a Row>, filter: &Fil
 }
 
 /// Is the manifest whole and as prep wrote it?
-fn state(table: &Table, findings: &mut Vec<Finding>) -> Result<Vec<String>> {
+fn state(table: &Table, sidecar: Option<&Sidecar>, findings: &mut Vec<Finding>) -> Result<Vec<String>> {
     let name = table.path.file_name().unwrap_or(table.path.as_os_str()).to_string_lossy().into_owned();
     let beside = Sidecar::path_of(&table.path);
     let mut said = vec![format!("using the manifest {}: {} rows", shown(&name), table.len())];
-    let why = match Sidecar::read(&table.path)? {
+    let why = match sidecar {
         None => format!("{} is not there: the manifest may be unfinished", shown(&beside)),
         Some(sidecar) => {
             let bytes = crate::table::load(&table.path)?;

@@ -9,6 +9,23 @@ use crate::engine::progress::{Tally, Watch};
 use crate::error::Result;
 use crate::source::{Listing, read_file};
 
+/// What the source of their keys is called.
+pub(super) const EQUAL: &str = "equal files";
+
+/// The keys of equal pictures among `rows`: texts of entries that come again.
+pub fn equal_pictures<'a>(rows: &[u32], keys: &'a [String]) -> Keys<'a> {
+    let key = |row: &u32| keys.get(*row as usize).map_or("", String::as_str);
+    let mut n: HashMap<&str, u32> = HashMap::new();
+    rows.iter().for_each(|row| *n.entry(key(row)).or_default() += 1);
+    Keys::new(EQUAL, rows.iter().map(|row| Some(key(row)).filter(|key| n.get(key) > Some(&1))))
+}
+
+/// Pairs of entries as pairs of the rows that are there.
+pub fn pairs_of_rows(rows: &[u32], alike: &[(u32, u32)]) -> Vec<(u32, u32)> {
+    let row = |entry: u32| rows.binary_search(&entry).ok().map(|row| row as u32);
+    alike.iter().filter_map(|(a, b)| Some((row(*a)?, row(*b)?))).collect()
+}
+
 /// The keys of equal files among `rows` (places in the listing), and the hashes that were worked out, by row.
 ///
 /// A file that cannot be read has no key: it is equal to none.
@@ -59,6 +76,6 @@ pub fn equal_files<'a>(
         Some(hash) => Some(Cow::Owned(hash.clone())),
         None => Some(Cow::Borrowed(known[at])),
     });
-    let keys = Keys::new("equal files", of);
+    let keys = Keys::new(EQUAL, of);
     Ok((keys, hashes))
 }

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use super::groups::{Column, no_column};
 use super::options::{Method, Options};
+use super::{Earlier, Place};
 use crate::entry::Entry;
 use crate::error::Result;
 use crate::fault::{Cause, Oddity, Status};
 use crate::names::shown;
-use crate::source::Listing;
+use crate::source::{Listing, is_null};
 
 /// Why a row is in no part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -65,11 +66,21 @@ pub struct LeftOut {
 /// How many paths are kept of each reason.
 const FIRST: usize = 5;
 
-/// The rows to split, as places in the listing, and the others by reason.
+/// The rows of a split.
+pub(super) struct Rows {
+    /// As places in the listing.
+    pub(super) rows: Vec<u32>,
+    /// For each of them where it stays; none where it is to be dealt.
+    pub(super) fixed: Vec<Option<Place>>,
+    /// The others, by reason.
+    pub(super) left_out: Vec<LeftOut>,
+}
+
+/// The rows to split, with those that stay where they are.
 ///
 /// # Errors
 /// A time column that is not there.
-pub(super) fn rows(listing: &Listing, options: &Options) -> Result<(Vec<u32>, Vec<LeftOut>)> {
+pub(super) fn rows(listing: &Listing, options: &Options, earlier: &Earlier) -> Result<Rows> {
     let by_label = options.method != Method::Hash && options.stratify.iter().any(Option::is_none);
     let by_label = by_label && listing.entries.iter().any(|e| !e.label.is_empty());
     let time = match &options.method {
@@ -90,13 +101,27 @@ pub(super) fn rows(listing: &Listing, options: &Options) -> Result<(Vec<u32>, Ve
             let conflict = entry.notes.iter().any(|n| n.kind == Oddity::ConflictingRows);
             return Some(if conflict { Why::Conflicting } else { Why::NoLabel });
         }
-        time.filter(|column| column.cell(listing, at).trim().is_empty()).map(|_| Why::NoTime)
+        time.filter(|column| is_null(column.cell(listing, at))).map(|_| Why::NoTime)
     };
     let mut rows = Vec::with_capacity(listing.entries.len());
+    let mut fixed = Vec::with_capacity(listing.entries.len());
     let mut out: BTreeMap<Why, LeftOut> = BTreeMap::new();
     for (at, entry) in listing.entries.iter().enumerate() {
+        let stays = earlier.fixed.get(at).copied().flatten();
+        let outside = earlier.outside.get(at).copied().unwrap_or_default();
+        if stays.is_some() && entry.fault.is_none() {
+            rows.push(at as u32);
+            fixed.push(stays);
+            continue;
+        }
+        if outside {
+            continue;
+        }
         match why(at, entry) {
-            None => rows.push(at as u32),
+            None => {
+                rows.push(at as u32);
+                fixed.push(None);
+            }
             Some(why) => {
                 let left = out.entry(why).or_insert_with(|| LeftOut { why, n: 0, first: Vec::new() });
                 left.n += 1;
@@ -106,7 +131,7 @@ pub(super) fn rows(listing: &Listing, options: &Options) -> Result<(Vec<u32>, Ve
             }
         }
     }
-    Ok((rows, out.into_values().collect()))
+    Ok(Rows { rows, fixed, left_out: out.into_values().collect() })
 }
 
 /// "3 without a label (a.jpg, …), 2 bad (b.jpg, …)".

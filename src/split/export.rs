@@ -9,8 +9,9 @@ use std::path::{Component, Path, PathBuf};
 
 use super::record::{Print, Record};
 use super::{Options, Outcome, Place};
+use crate::decode::signature;
 use crate::error::{Error, Result};
-use crate::names::{self, shown};
+use crate::names::{self, plural, shown};
 use crate::out::link::{Link, link, symbolic};
 use crate::out::plan::plan;
 use crate::out::{self, Claim, place};
@@ -59,7 +60,10 @@ pub fn prepare<'a>(
     forms: &[Form],
     folder: &Path,
 ) -> Result<Prepared<'a>> {
-    place::check_apart(&listing.root, folder)?;
+    place::check_apart(&listing.root, folder).map_err(|e| match e {
+        Error::Outputs(why) => Error::Outputs(why.replace("with -o", "with --export-dir")),
+        e => e,
+    })?;
     let ours = Prepared::record_of(folder);
     if fs::metadata(folder).is_ok_and(|meta| !meta.is_dir()) {
         return Err(Error::Outputs(format!(
@@ -195,7 +199,7 @@ impl Export<'_> {
         csv.write_record(["path", "label", "split", "fold", "group"]).map_err(failed)?;
         for (at, place) in self.placed() {
             let entry = &self.listing.entries[at];
-            let fold = place.fold.map(|fold| fold.to_string()).unwrap_or_default();
+            let fold = place.fold_text();
             let group = self.outcome.group(at);
             csv.write_record([&entry.path, &entry.label, self.part(place), &fold, group]).map_err(failed)?;
         }
@@ -217,7 +221,7 @@ impl Export<'_> {
             if place.part.is_some() {
                 add(format!("{}.txt", self.part(place)), path);
             }
-            let trains = place.part.is_none() || self.part(place) == training;
+            let trains = place.part.is_none() || self.part(place) == training || place.always;
             for fold in (0..self.options.folds.unwrap_or(0)).filter(|_| trains) {
                 let part =
                     if place.fold.is_some_and(|own| usize::from(own) == fold) { "val" } else { "train" };
@@ -232,13 +236,24 @@ impl Export<'_> {
         let mut entries = Vec::new();
         let mut paths = Vec::new();
         let mut classes: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
+        let labelled = !self.listing.classes.is_empty();
+        let (mut bare, mut skipped) = (Vec::new(), Vec::new());
         for (at, place) in self.placed() {
             let entry = &self.listing.entries[at];
+            // A file beside the class folders is what ImageFolder stops at or skips.
+            if labelled && entry.label.is_empty() {
+                bare.push(entry.path.as_str());
+                continue;
+            }
             if labels_of(&entry.label).nth(1).is_some() {
                 let why = "has several labels, and a tree has one folder for each; --export csv has them all";
                 return Err(Error::Usage(format!("--export tree: {} {why}", shown(&entry.path))));
             }
-            let top = place.fold.map_or_else(|| self.part(place).to_owned(), |fold| format!("fold{fold}"));
+            let top = match place.fold {
+                Some(fold) => format!("fold{fold}"),
+                None if place.always && place.part.is_none() => "train".into(),
+                None => self.part(place).to_owned(),
+            };
             let mut path = PathBuf::from(&top);
             if !entry.label.is_empty() {
                 path.push(class_folder(&entry.label)?);
@@ -249,8 +264,24 @@ impl Export<'_> {
             paths.push(path);
         }
         self.compare(&classes, warnings);
-        let extension =
-            |i: usize| paths[i].extension().map_or("unknown".into(), |e| e.to_string_lossy().into_owned());
+        let mut names: Vec<String> = Vec::with_capacity(paths.len());
+        for (at, path) in entries.iter().zip(&paths) {
+            let entry = &self.listing.entries[*at];
+            let name = loaders_name(path, &entry.file);
+            if !LOADED.contains(&name.to_lowercase().as_str()) {
+                skipped.push(entry.path.as_str());
+            }
+            names.push(name);
+        }
+        let mut warn = |paths: &[&str], what: &str| {
+            if let Some(first) = paths.first() {
+                let n = plural(paths.len(), "image");
+                warnings.push(format!("{n} {what}, the first is {}", shown(first)));
+            }
+        };
+        warn(&bare, "without a label: not in the tree");
+        warn(&skipped, "of a kind that ImageFolder skips (prep shrink makes JPEGs of them)");
+        let extension = |i: usize| names[i].clone();
         let plans = plan(&paths, extension);
         Ok(entries.into_iter().zip(plans.into_iter().map(|p| p.path)).collect())
     }
@@ -280,6 +311,24 @@ impl Export<'_> {
                 ));
             }
         }
+    }
+}
+
+/// The extensions of files that torchvision's ImageFolder loads.
+const LOADED: [&str; 9] = ["jpg", "jpeg", "png", "ppm", "bmp", "pgm", "tif", "tiff", "webp"];
+
+/// The extension of a file in the tree: its own where loaders know it, else that of its content.
+fn loaders_name(path: &Path, file: &Path) -> String {
+    let own = path.extension().map(|e| e.to_string_lossy().into_owned()).unwrap_or_default();
+    if LOADED.contains(&own.to_lowercase().as_str()) {
+        return own;
+    }
+    let mut begin = [0; 64];
+    let read = fs::File::open(file).and_then(|mut file| std::io::Read::read(&mut file, &mut begin));
+    match signature(&begin[..read.unwrap_or(0)]) {
+        Some(format) => format.extension().to_owned(),
+        None if own.is_empty() => "unknown".into(),
+        None => own,
     }
 }
 

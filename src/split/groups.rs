@@ -2,13 +2,13 @@
 //! source are one group.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::lot::Lot;
 use super::options::{GroupBy, Options};
 use crate::error::{Error, Result};
 use crate::names::shown;
-use crate::source::Listing;
+use crate::source::{Listing, is_null};
 
 /// A row without a key.
 pub const NONE: u32 = u32::MAX;
@@ -22,6 +22,8 @@ pub struct Keys<'a> {
     pub of: Vec<u32>,
     /// The text of each key.
     pub texts: Vec<Cow<'a, str>>,
+    /// Cells such as `nan` that were taken as no key, and how many rows have one.
+    pub nulls: BTreeMap<&'a str, usize>,
 }
 
 impl<'a> Keys<'a> {
@@ -31,8 +33,12 @@ impl<'a> Keys<'a> {
         texts: impl Iterator<Item = Option<T>>,
     ) -> Self {
         let mut ids: HashMap<Cow<'a, str>, u32> = HashMap::new();
-        let mut keys =
-            Self { name: name.into(), of: Vec::with_capacity(texts.size_hint().0), texts: Vec::new() };
+        let mut keys = Self {
+            name: name.into(),
+            of: Vec::with_capacity(texts.size_hint().0),
+            texts: Vec::new(),
+            nulls: BTreeMap::new(),
+        };
         for text in texts {
             let Some(text) = text.map(Into::into).filter(|t| !t.is_empty()) else {
                 keys.of.push(NONE);
@@ -48,9 +54,55 @@ impl<'a> Keys<'a> {
         keys
     }
 
+    /// Keys from the cells of a column: those that say that there is no value are none.
+    fn of_cells(name: &str, cells: impl Iterator<Item = &'a str>) -> Self {
+        let mut nulls: BTreeMap<&'a str, usize> = BTreeMap::new();
+        let value = |cell: &'a str| {
+            let cell = cell.trim();
+            let null = is_null(cell);
+            if null && !cell.is_empty() {
+                *nulls.entry(cell).or_default() += 1;
+            }
+            (!null).then_some(cell)
+        };
+        let mut keys = Self::new(name, cells.map(value));
+        keys.nulls = nulls;
+        keys
+    }
+
+    /// The first pair of keys that may be one (`P0` and `p0`, `1` and `01` and `1.0`), and how many keys have such a twin.
+    pub fn variants(&self) -> Option<(&str, &str, usize)> {
+        let mut first: HashMap<String, usize> = HashMap::new();
+        let mut pair = None;
+        let mut n = 0;
+        for (at, text) in self.texts.iter().enumerate() {
+            if let Some(twin) = first.get(&plain(text)) {
+                n += 1;
+                pair = pair.or(Some((self.texts[*twin].as_ref(), text.as_ref())));
+            } else {
+                first.insert(plain(text), at);
+            }
+        }
+        pair.map(|(a, b)| (a, b, n))
+    }
+
     /// Rows without a key.
     pub fn n_without(&self) -> usize {
         self.of.iter().filter(|key| **key == NONE).count()
+    }
+}
+
+/// A key without what spellings of one key differ in: case, spaces inside, zeros before and `.0` behind a number.
+fn plain(text: &str) -> String {
+    let text: String = text.to_lowercase().split_whitespace().collect();
+    let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
+    let number = !whole.is_empty() && whole.bytes().all(|b| b.is_ascii_digit());
+    if !number || !fraction.bytes().all(|b| b == b'0') {
+        return text;
+    }
+    match whole.trim_start_matches('0') {
+        "" => "0".into(),
+        digits => digits.to_owned(),
     }
 }
 
@@ -75,11 +127,10 @@ fn one<'a>(listing: &'a Listing, rows: &[u32], options: &Options, by: &GroupBy) 
             Ok(Keys::new(name, rows.iter().map(|row| pattern.all(path(row)))))
         }
         GroupBy::Name(name) => {
+            only_one(listing, "--group-by", name)?;
             if let Some(column) = Column::find(listing, name) {
-                return Ok(Keys::new(
-                    name.as_str(),
-                    rows.iter().map(|row| Some(column.cell(listing, *row as usize).trim())),
-                ));
+                let cells = rows.iter().map(|row| column.cell(listing, *row as usize));
+                return Ok(Keys::of_cells(name, cells));
             }
             match options.patterns.iter().find(|p| p.captures(name)) {
                 Some(pattern) => {
@@ -130,6 +181,21 @@ impl Column {
             Self::Split => &entry.split,
         }
     }
+}
+
+/// Refuses a name that two columns have.
+///
+/// # Errors
+/// [`Error::Usage`].
+pub fn only_one(listing: &Listing, flag: &str, name: &str) -> Result<()> {
+    let n = listing.table.as_ref().map_or(0, |t| t.columns.iter().filter(|c| *c == name).count());
+    if n > 1 {
+        let name = shown(name);
+        return Err(Error::Usage(format!(
+            "{flag} {name}: the table has {n} columns of this name: rename all but one"
+        )));
+    }
+    Ok(())
 }
 
 /// What is said of a column that is not there.
@@ -319,6 +385,17 @@ mod tests {
         assert_eq!(groups.text(1, &sources), Some("a"), "the first source names it");
         assert_eq!(groups.text(2, &sources), None);
         assert_eq!(groups.first, [0, 1, 4]);
+    }
+
+    #[test]
+    fn spellings_of_one_key_are_noticed_and_null_words_are_none() {
+        let of = |cells: &[&'static str]| Keys::of_cells("k", cells.iter().copied());
+        assert_eq!(of(&["P0", "p1", "p0"]).variants(), Some(("P0", "p0", 1)));
+        assert_eq!(of(&["1", "01", "1.0", "2"]).variants(), Some(("1", "01", 2)));
+        assert_eq!(of(&["1", "10", "1.5", "a1", "a01"]).variants(), None);
+        let keys = of(&["nan", "a", "N/A", "", "nan"]);
+        assert_eq!((keys.texts.len(), keys.n_without()), (1, 4));
+        assert_eq!(keys.nulls.into_iter().collect::<Vec<_>>(), [("N/A", 1), ("nan", 2)]);
     }
 
     #[test]

@@ -26,11 +26,11 @@ mod wishes;
 use crate::engine::crew::Crew;
 use crate::engine::progress::Watch;
 use crate::error::{Error, Result};
-use crate::names::shown;
+use crate::names::{plural, shown};
 use crate::source::Listing;
 
 pub use eligible::{LeftOut, Why};
-pub use options::{GroupBy, Method, Options, Part, Pattern};
+pub use options::{Dups, GroupBy, Method, Options, Part, Pattern};
 pub use outcome::{Outcome, Place, Report};
 
 use groups::{Groups, Keys};
@@ -44,6 +44,15 @@ use tally::Aims;
 pub struct Earlier {
     /// The part or fold that an entry had.
     pub places: Vec<Option<Place>>,
+    /// Where an entry is that stays as it is: outside of what was asked for, or in a part that nothing is dealt to. Its
+    /// group stays with it.
+    pub fixed: Vec<Option<Place>>,
+    /// Entries that are not asked for: without a place they are as if they were not there.
+    pub outside: Vec<bool>,
+    /// Pairs of entries that are one picture, or one scene.
+    pub alike: Vec<(u32, u32)>,
+    /// Keys of entries that are equal, for [`Dups::Near`] and [`Dups::Scene`]; empty where there is none.
+    pub equal: Vec<String>,
     /// Groups that had a part must not move.
     pub keep: bool,
     /// Hashes of files, hexadecimal; empty where none is known.
@@ -57,7 +66,11 @@ struct Job<'a> {
     lot: Lot,
     /// The rows, as places in the listing.
     rows: Vec<u32>,
+    /// For each row where it stays.
+    fixed: Vec<Option<Place>>,
     sources: Vec<Keys<'a>>,
+    /// Rows that are alike.
+    pairs: Vec<(u32, u32)>,
     groups: Groups,
     strata: Strata,
 }
@@ -73,28 +86,32 @@ pub fn run<'a>(
     crew: &Crew<'_>,
     watch: &mut dyn Watch,
 ) -> Result<Outcome<'a>> {
-    let (rows, left_out) = eligible::rows(listing, options)?;
-    if rows.is_empty() {
+    let eligible::Rows { rows, fixed, left_out } = eligible::rows(listing, options, earlier)?;
+    if fixed.iter().all(Option::is_some) {
         return Err(Error::Usage(format!("there is nothing to split: {}", eligible::sentence(&left_out))));
     }
     let mut sources = groups::keys(listing, &rows, options)?;
     let mut hashes = Vec::new();
-    if options.group_dups {
+    if options.dups == Some(Dups::Exact) {
         let known: Vec<&str> =
             rows.iter().map(|row| earlier.hashes.get(*row as usize).map_or("", String::as_str)).collect();
         let (keys, found) = dups::equal_files(listing, &rows, &known, crew, watch)?;
         sources.push(keys);
         hashes = found;
+    } else if options.dups.is_some() {
+        sources.push(dups::equal_pictures(&rows, &earlier.equal));
     }
-    // Near duplicates will come as pairs.
-    let groups = Groups::join(rows.len(), &sources, &[]);
+    let pairs = dups::pairs_of_rows(&rows, &earlier.alike);
+    let groups = Groups::join(rows.len(), &sources, &pairs);
     let strata = strata::strata(listing, &rows, options)?;
-    let job = Job { listing, options, lot: Lot::new(options.seed), rows, sources, groups, strata };
+    let job =
+        Job { listing, options, lot: Lot::new(options.seed), rows, fixed, sources, pairs, groups, strata };
+    job.stays_whole()?;
     let mut outcome = job.solve(earlier)?;
     outcome.left_out = left_out;
     outcome.hashes =
         job.rows.iter().zip(hashes).filter_map(|(row, hash)| Some((*row as usize, hash?))).collect();
-    outcome.name_groups(job.groups, job.sources);
+    outcome.name_groups(job);
     Ok(outcome)
 }
 
@@ -107,6 +124,8 @@ struct Round {
     aims: Aims,
     places: Vec<u64>,
     before: Vec<Option<u8>>,
+    /// Groups that stay where they were, since rows of them do.
+    pinned: Vec<bool>,
     /// The reachable deviations, see [`solve::bounds`].
     bounds: Vec<f64>,
     group_of: Vec<u32>,
@@ -120,14 +139,24 @@ impl<'a> Job<'a> {
     fn solve(&self, earlier: &Earlier) -> Result<Outcome<'a>> {
         let options = self.options;
         let mut outcome = Outcome::begin(self);
-        let all: Vec<u32> = (0..self.rows.len() as u32).collect();
-        let names: Vec<String> = options.parts.iter().map(|p| p.name.clone()).collect();
-        let mut rest = all;
-        if options.parts.len() > 1 {
-            let aims = self.aims(options.parts.iter().map(|p| p.share).collect(), Some(options.training()));
+        for (row, place) in self.rows.iter().zip(&self.fixed) {
+            outcome.places[*row as usize] = place.unwrap_or_default();
+        }
+        let dealt = options.dealt();
+        let names: Vec<String> = dealt.iter().map(|p| p.name.clone()).collect();
+        let mut rest: Vec<u32> =
+            (0..self.rows.len() as u32).filter(|row| self.fixed[*row as usize].is_none()).collect();
+        if dealt.len() == 1 && options.parts.len() > 1 {
+            // Beside parts that stay, what has folds is a part too.
+            let training = Some(options.training() as u8);
+            rest.iter().for_each(|row| outcome.places[self.rows[*row as usize] as usize].part = training);
+        }
+        if dealt.len() > 1 {
+            let aims = self.aims(dealt.iter().map(|p| p.share).collect(), Some(options.training()));
             let round = self.round(rest, aims, earlier, |place| place.part)?;
             let part = self.assign(&round, earlier.keep);
             self.settle(&mut outcome, &round, &part, &names, earlier)?;
+            self.joined(&mut outcome, &round);
             let training = options.training() as u8;
             rest = round
                 .rows
@@ -164,11 +193,54 @@ impl<'a> Job<'a> {
             return rows;
         }
         outcome.warnings.push(format!(
-            "{}: one {}, so it is in no fold (column `fold` is empty) and always trained on",
+            "{}: one {}, so it is in no fold (column `fold` says `train`) and always trained on",
             wishes::listed(&classes),
             wishes::one(outcome)
         ));
-        rows.into_iter().filter(|row| !alone[self.groups.of[*row as usize] as usize]).collect()
+        let (always, rest): (Vec<u32>, Vec<u32>) =
+            rows.into_iter().partition(|row| alone[self.groups.of[*row as usize] as usize]);
+        always.iter().for_each(|row| outcome.places[self.rows[*row as usize] as usize].always = true);
+        rest
+    }
+
+    /// Refuses groups that are in a part that stays and among what is dealt: they would be torn.
+    fn stays_whole(&self) -> Result<()> {
+        let n_dealt = self.options.dealt().len();
+        let mut stays: Vec<Option<(u32, u8)>> = vec![None; self.groups.n];
+        for (row, place) in self.fixed.iter().enumerate() {
+            if let Some(part) =
+                place.and_then(|place| place.part).filter(|part| usize::from(*part) >= n_dealt)
+            {
+                stays[self.groups.of[row] as usize].get_or_insert((row as u32, part));
+            }
+        }
+        let torn = |row: &usize| self.fixed[*row].is_none() && stays[self.groups.of[*row] as usize].is_some();
+        let Some(row) = (0..self.rows.len()).find(torn) else { return Ok(()) };
+        let group = self.groups.of[row] as usize;
+        let (other, part) = stays[group].unwrap_or_default();
+        let name = self
+            .groups
+            .text(group, &self.sources)
+            .map_or(String::new(), |name| format!(" ({})", shown(name)));
+        Err(Error::Usage(format!(
+            "{} is in {}, which stays as it is, and {} of the same group{name} is to be dealt: the group would be torn; \
+             --reset deals all anew, --exclude leaves images out",
+            shown(self.path(other)),
+            shown(&self.options.parts[usize::from(part)].name),
+            shown(self.path(row as u32)),
+        )))
+    }
+
+    /// Says how many groups had their place from images that were not asked for.
+    fn joined(&self, outcome: &mut Outcome<'_>, round: &Round) {
+        let n = round.pinned.iter().filter(|pinned| **pinned).count();
+        if n > 0 {
+            outcome.said.push(format!(
+                "{} with images beside what was asked for {} them in their part",
+                plural(n, "group"),
+                if n == 1 { "joins" } else { "join" }
+            ));
+        }
     }
 
     fn aims(&self, shares: Vec<f64>, training: Option<usize>) -> Aims {
@@ -206,7 +278,7 @@ impl<'a> Job<'a> {
         let sparse = Sparse::new(&group_of, groups.len(), membership, self.strata.names.len());
         let lots = self.groups.places(&self.lot, &self.sources, |row| self.path(row));
         let places = groups.iter().map(|g| lots[*g as usize]).collect();
-        let before = self.before(&rows, &group_of, groups.len(), earlier, before)?;
+        let (before, pinned) = self.before(&rows, &group_of, &number, earlier, before)?;
         let bounds = solve::bounds(&sparse, &aims);
         let times = match &self.options.method {
             Method::Time(column) => {
@@ -214,20 +286,23 @@ impl<'a> Job<'a> {
             }
             _ => Vec::new(),
         };
-        Ok(Round { rows, sparse, aims, places, before, bounds, group_of, times, groups })
+        Ok(Round { rows, sparse, aims, places, before, pinned, bounds, group_of, times, groups })
     }
 
-    /// The part that each group had; of a group whose rows had several, the first by path, and with `keep` an error.
+    /// The part that each group had, and whether it must stay there; of a group whose rows had several, the first by
+    /// path, and with `keep` an error. `number` is the group in this round of each group of the job.
     fn before(
         &self,
         rows: &[u32],
         group_of: &[u32],
-        n_groups: usize,
+        number: &[u32],
         earlier: &Earlier,
         part: impl Fn(&Place) -> Option<u8>,
-    ) -> Result<Vec<Option<u8>>> {
-        if earlier.places.iter().all(Option::is_none) {
-            return Ok(Vec::new());
+    ) -> Result<(Vec<Option<u8>>, Vec<bool>)> {
+        let n_groups = number.iter().filter(|n| **n != groups::NONE).count();
+        let mut pinned = vec![false; n_groups];
+        if earlier.places.iter().all(Option::is_none) && self.fixed.iter().all(Option::is_none) {
+            return Ok((Vec::new(), pinned));
         }
         let mut before: Vec<Option<u8>> = vec![None; n_groups];
         let mut first: Vec<u32> = vec![0; n_groups];
@@ -250,7 +325,14 @@ impl<'a> Job<'a> {
                 Some(_) => {}
             }
         }
-        Ok(before)
+        for (row, place) in self.fixed.iter().enumerate() {
+            let group = number[self.groups.of[row] as usize];
+            if let (Some(at), true) = (place.as_ref().and_then(&part), group != groups::NONE) {
+                before[group as usize] = Some(at);
+                pinned[group as usize] = true;
+            }
+        }
+        Ok((before, pinned))
     }
 
     fn path(&self, row: u32) -> &str {
@@ -264,9 +346,10 @@ impl<'a> Job<'a> {
             aims: &round.aims,
             places: &round.places,
             before: &round.before,
+            pinned: &round.pinned,
             keep,
         };
-        let kept = |g: usize| round.before.get(g).copied().flatten().filter(|_| keep);
+        let kept = |g: usize| round.before.get(g).copied().flatten().filter(|_| keep || round.pinned[g]);
         match &self.options.method {
             Method::Balanced => solve::balanced(&problem, &self.lot, &round.bounds),
             Method::Hash => {

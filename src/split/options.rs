@@ -28,6 +28,28 @@ pub enum Method {
     Time(String),
 }
 
+/// Which duplicates are kept together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dups {
+    /// Files of the same bytes.
+    Exact,
+    /// Those, files of the same pixels, and the same picture edited.
+    Near,
+    /// Those, and pictures that may be of one scene, so that bursts stay together.
+    Scene,
+}
+
+impl Dups {
+    /// As it is written on the command line.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Exact => "exact",
+            Self::Near => "near",
+            Self::Scene => "scene",
+        }
+    }
+}
+
 /// Regular expressions with named captures over paths.
 #[derive(Debug, Clone)]
 pub struct Pattern(Regex);
@@ -47,7 +69,7 @@ pub enum GroupBy {
 #[derive(Debug, Clone)]
 pub struct Options {
     /// The parts, with the part for training first where there is one. With folds: the parts that are held out from all
-    /// folds, and `train` for the rest.
+    /// folds, and `train` for the rest. At the end, with a share of 0, those that are there and stay as they are.
     pub parts: Vec<Part>,
     /// So many folds of what the parts call `train`; the parts may then be `train` alone.
     pub folds: Option<usize>,
@@ -59,8 +81,8 @@ pub struct Options {
     pub group_by: Vec<GroupBy>,
     /// Patterns whose captures [`GroupBy::Name`] may name.
     pub patterns: Vec<Pattern>,
-    /// Equal files are kept together.
-    pub group_dups: bool,
+    /// Duplicates are kept together.
+    pub dups: Option<Dups>,
     /// How groups are given to parts.
     pub method: Method,
     /// The seed.
@@ -72,12 +94,35 @@ pub struct Options {
 impl Options {
     /// The place of the part that models learn from: the one that is called so, else the largest.
     pub fn training(&self) -> usize {
-        training_of(&self.parts)
+        training_of(self.dealt())
+    }
+
+    /// The parts that images are dealt to.
+    pub fn dealt(&self) -> &[Part] {
+        let n = self.parts.iter().take_while(|part| part.share > 0.0).count();
+        &self.parts[..n]
+    }
+
+    /// The place of the part `name`; one that is not there is added, as one that nothing is dealt to.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for more parts than a column of parts has any use for.
+    pub fn staying(&mut self, name: &str) -> Result<u8> {
+        if let Some(at) = self.parts.iter().position(|part| part.name == name) {
+            return Ok(at as u8);
+        }
+        if self.parts.len() >= MOST_PARTS {
+            let why =
+                format!("the input has more than {MOST_PARTS} parts: is the column of parts the right one?");
+            return Err(Error::Usage(why));
+        }
+        self.parts.push(Part { name: name.to_owned(), share: 0.0 });
+        Ok(self.parts.len() as u8 - 1)
     }
 
     /// Everything that decides the split, as one line; equal lines give equal splits of equal data.
     pub fn heading(&self) -> String {
-        let parts: Vec<String> = self.parts.iter().map(|p| format!("{}={:.9}", p.name, p.share)).collect();
+        let parts: Vec<String> = self.dealt().iter().map(|p| format!("{}={:.9}", p.name, p.share)).collect();
         let stratify: Vec<&str> = self.stratify.iter().map(|s| s.as_deref().unwrap_or("label")).collect();
         let groups: Vec<String> = self.group_by.iter().map(|g| g.text(&self.patterns)).collect();
         let method = match &self.method {
@@ -94,7 +139,7 @@ impl Options {
             stratify.join(","),
             self.bins,
             groups.join(","),
-            self.group_dups
+            self.dups.map_or("false", Dups::as_str)
         )
     }
 }
@@ -185,6 +230,9 @@ pub fn parse_ratio(text: &str) -> Result<Ratio> {
         return Err(wrong(format!("at most {MOST_PARTS} parts")));
     }
     let sum: f64 = parts.iter().map(|p| p.share).sum();
+    if !sum.is_finite() || parts.iter().any(|p| p.share / sum < 1e-9) {
+        return Err(wrong("a share is too large or too small".into()));
+    }
     let whole = (sum - 1.0).abs() < 1e-6 || !percents && (sum - 100.0).abs() < 1e-6;
     let trained = parts.iter().any(|p| matches!(p.name.to_lowercase().as_str(), "train" | "training"));
     if sum < 1.0 - 1e-9 && !trained {
@@ -277,9 +325,12 @@ pub fn parse_group_by(text: &str) -> Result<Vec<GroupBy>> {
     items
         .iter()
         .map(|item| item.trim())
-        .filter(|item| !item.is_empty())
         .map(|item| match item.strip_prefix("regex:") {
             Some(pattern) => Pattern::parse(pattern).map(GroupBy::Pattern),
+            None if item.is_empty() => Err(Error::Usage(format!(
+                "--group-by {}: a name is empty; leave the option out for no groups",
+                shown(text)
+            ))),
             None if item == "parent" => Ok(GroupBy::Parent),
             None => Ok(GroupBy::Name(item.to_owned())),
         })
@@ -326,6 +377,7 @@ mod tests {
             "a=nan,b=1",
             "train=80%,val=0.2",
             "train=8,val=1,Val=1",
+            "train=1e308,val=1e308",
         ] {
             assert!(parse_ratio(text).is_err(), "{text}");
         }
@@ -350,6 +402,7 @@ mod tests {
         let GroupBy::Pattern(pattern) = &groups[1] else { panic!("{groups:?}") };
         assert_eq!(pattern.all("a/r12,x.jpg").as_deref(), Some("12").map(|_| "r12"));
         assert_eq!(pattern.named("a/r12;x.jpg", "row"), Some("r12"));
+        assert!(parse_group_by("").is_err() && parse_group_by("a,,b").is_err());
         assert!(parse_group_by("regex:(").is_err() && parse_group_by("regex:x*").is_err());
     }
 }

@@ -1,8 +1,9 @@
 //! A finished split as plain data.
 
 use super::check::first_leak;
+use super::dups::EQUAL;
 use super::eligible::LeftOut;
-use super::groups::{Groups, Keys, NONE, looks_like_groups};
+use super::groups::{Keys, NONE, looks_like_groups};
 use super::options::{Method, Part};
 use super::report::{Line, Reasons, lines};
 use super::wishes::{Wishes, listed, one};
@@ -18,6 +19,19 @@ pub struct Place {
     pub part: Option<u8>,
     /// The fold, from 0.
     pub fold: Option<u8>,
+    /// In no fold, and trained on by all.
+    pub always: bool,
+}
+
+impl Place {
+    /// The cell of column `fold`: a number; `train` for what all folds train on; empty for what takes no part.
+    pub fn fold_text(self) -> String {
+        match self.fold {
+            Some(fold) => fold.to_string(),
+            None if self.always => "train".into(),
+            None => String::new(),
+        }
+    }
 }
 
 /// What one round of giving groups to parts came to.
@@ -73,6 +87,8 @@ pub struct Outcome<'a> {
     /// The source and key that name each group, and the texts of the keys.
     named: Vec<(u32, u32)>,
     keys: Vec<Keys<'a>>,
+    /// The path of the first image of each group without a key that has several.
+    paths: Vec<Option<&'a str>>,
 }
 
 impl<'a> Outcome<'a> {
@@ -81,14 +97,21 @@ impl<'a> Outcome<'a> {
         let named = self.group_of.get(entry).and_then(|group| self.named.get(*group as usize));
         match named {
             Some((source, key)) if *source != NONE => &self.keys[*source as usize].texts[*key as usize],
-            _ => "",
+            Some(_) => self.paths[self.group_of[entry] as usize].unwrap_or_default(),
+            None => "",
         }
     }
 
     /// Keeps the names of the groups.
-    pub(super) fn name_groups(&mut self, groups: Groups, sources: Vec<Keys<'a>>) {
-        self.named = groups.named;
-        self.keys = sources;
+    pub(super) fn name_groups(&mut self, job: Job<'a>) {
+        let mut n = vec![0_u32; job.groups.n];
+        job.groups.of.iter().for_each(|group| n[*group as usize] += 1);
+        let first = |group: usize| {
+            job.listing.entries[job.rows[job.groups.first[group] as usize] as usize].path.as_str()
+        };
+        self.paths = (0..job.groups.n).map(|group| (n[group] > 1).then(|| first(group))).collect();
+        self.named = job.groups.named;
+        self.keys = job.sources;
     }
 
     /// Was anything said about groups?
@@ -100,8 +123,8 @@ impl<'a> Outcome<'a> {
         let n = job.listing.entries.len();
         let mut outcome = Self {
             places: vec![Place::default(); n],
-            n_rows: job.rows.len(),
-            n_groups: job.groups.n,
+            n_rows: job.fixed.iter().filter(|place| place.is_none()).count(),
+            n_groups: job.sizes().into_iter().filter(|n| *n > 0).count(),
             said: job.strata.said.clone(),
             ..Self::default()
         };
@@ -118,8 +141,7 @@ impl<'a> Outcome<'a> {
 
     /// What concerns the whole.
     pub(super) fn finish(&mut self, job: &Job<'a>) -> Result<()> {
-        let mut sizes = vec![0_usize; job.groups.n];
-        job.groups.of.iter().for_each(|g| sizes[*g as usize] += 1);
+        let sizes = job.sizes();
         let largest = (0..sizes.len()).max_by(|a, b| sizes[*a].cmp(&sizes[*b]).then(b.cmp(a)));
         if let Some(g) = largest.filter(|_| self.has_groups()) {
             self.largest = (sizes[g], job.groups.text(g, &job.sources).unwrap_or_default().to_owned());
@@ -138,8 +160,9 @@ impl<'a> Outcome<'a> {
             }
         }
         self.variants(job);
+        self.doubtful_keys(job);
         for (name, keys, without) in &self.sources {
-            if *without > 0 && name != "equal files" {
+            if *without > 0 && name != EQUAL {
                 let rest = if *without == 1 { "has no" } else { "have no" };
                 let name = shown(name);
                 self.said.push(format!(
@@ -148,12 +171,33 @@ impl<'a> Outcome<'a> {
                     if *without == 1 { "it is" } else { "each is" }
                 ));
             }
-            if *keys == 0 && name != "equal files" {
+            if *keys == 0 && name != EQUAL {
                 let why = "no image has one: is the pattern or column right?";
                 self.warnings.push(format!("--group-by `{}`: {why}", shown(name)));
             }
         }
         self.leaks(job)
+    }
+
+    /// Keys that may be one but count as two leak; words for "no value" are no group.
+    fn doubtful_keys(&mut self, job: &Job<'_>) {
+        for keys in job.sources.iter().filter(|keys| keys.name != EQUAL) {
+            let name = shown(&keys.name);
+            if let Some((a, b, n)) = keys.variants() {
+                let more = if n > 1 { format!(" ({n} such pairs)") } else { String::new() };
+                self.warnings.push(format!(
+                    "`{name}` has `{}` and `{}`{more}: they count as two groups, and leak if they are one; mend the table \
+                     if so",
+                    shown(a),
+                    shown(b)
+                ));
+            }
+            if !keys.nulls.is_empty() {
+                let words: Vec<String> =
+                    keys.nulls.iter().map(|(word, n)| format!("`{}` ({n})", shown(word))).collect();
+                self.said.push(format!("`{name}`: {} taken as no value", listed(&words)));
+            }
+        }
     }
 
     /// Classes that differ in case or spaces alone are split as classes of their own, which is hardly meant.
@@ -181,7 +225,7 @@ impl<'a> Outcome<'a> {
             mixed[*group as usize] |= label(row) != label(job.groups.first[*group as usize] as usize);
         }
         self.n_mixed = mixed.iter().filter(|m| **m).count();
-        let Some(keys) = job.sources.iter().find(|keys| keys.name == "equal files") else { return };
+        let Some(keys) = job.sources.iter().find(|keys| keys.name == EQUAL) else { return };
         let mut first = vec![NONE; keys.texts.len()];
         let mut differ = vec![false; keys.texts.len()];
         for (row, key) in keys.of.iter().enumerate().filter(|(_, key)| **key != NONE) {
@@ -199,9 +243,26 @@ impl<'a> Outcome<'a> {
     }
 
     /// No group may be in two parts or folds. Found here it is our mistake; nothing has been written yet.
-    fn leaks(&self, job: &Job<'_>) -> Result<()> {
+    fn leaks(&mut self, job: &Job<'a>) -> Result<()> {
+        let torn = job.torn_before();
+        let n = torn.iter().filter(|torn| **torn).count();
+        if n > 0 {
+            let groups = plural(n, "group");
+            self.warnings
+                .push(format!("{groups} had images in several parts before, and those stay where they are"));
+        }
         for of in [|p: &Place| p.part, |p: &Place| p.fold] {
-            let parts: Vec<Option<u8>> = job.rows.iter().map(|row| of(&self.places[*row as usize])).collect();
+            let part = |(row, group): (&u32, &u32)| {
+                of(&self.places[*row as usize]).filter(|_| !torn[*group as usize])
+            };
+            let parts: Vec<Option<u8>> = job.rows.iter().zip(&job.groups.of).map(part).collect();
+            let apart = |(a, b): &&(u32, u32)| {
+                parts[*a as usize].zip(parts[*b as usize]).is_some_and(|(a, b)| a != b)
+            };
+            if let Some((a, b)) = job.pairs.iter().find(apart) {
+                let (a, b) = (job.path(*a), job.path(*b));
+                return Err(Error::Internal(format!("the split tears near-duplicates: {a} and {b}")));
+            }
             if let Some(leak) = first_leak(&job.sources, &parts) {
                 return Err(Error::Internal(format!(
                     "the split tears {} `{}`: {} and {}",
@@ -217,6 +278,26 @@ impl<'a> Outcome<'a> {
 }
 
 impl Job<'_> {
+    /// How many rows of each group are dealt.
+    fn sizes(&self) -> Vec<usize> {
+        let mut sizes = vec![0_usize; self.groups.n];
+        let dealt = self.groups.of.iter().zip(&self.fixed).filter(|(_, fixed)| fixed.is_none());
+        dealt.for_each(|(group, _)| sizes[*group as usize] += 1);
+        sizes
+    }
+
+    /// The groups whose rows that stay are in different parts.
+    fn torn_before(&self) -> Vec<bool> {
+        let mut first: Vec<Option<Place>> = vec![None; self.groups.n];
+        let mut torn = vec![false; self.groups.n];
+        for (group, place) in self.groups.of.iter().zip(&self.fixed) {
+            let Some(place) = place else { continue };
+            let first = first[*group as usize].get_or_insert(*place);
+            torn[*group as usize] |= first.part != place.part || first.fold != place.fold;
+        }
+        torn
+    }
+
     /// Takes over what a round came to.
     pub(super) fn settle(
         &self,

@@ -25,6 +25,8 @@ pub struct Problem<'a> {
     pub places: &'a [u64],
     /// The part that a group had before.
     pub before: &'a [Option<u8>],
+    /// Groups that must stay in the part that they had.
+    pub pinned: &'a [bool],
     /// Groups that had a part before must not move at all.
     pub keep: bool,
 }
@@ -79,7 +81,7 @@ pub fn balanced(problem: &Problem<'_>, lot: &Lot, bounds: &[f64]) -> Vec<u8> {
         descend(&mut tally, &order, LEAST, goal);
     }
     if growing && !problem.keep && !tally.is_within(goal) {
-        let order = nearest_first(places, &aims.shares, |g| !alone[g]);
+        let order = nearest_first(places, &aims.shares, |g| !alone[g] && !problem.pinned[g]);
         descend(&mut tally, &order, WORTH_MOVING, goal);
     }
     tally.part

@@ -3,14 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use super::groups::{Column, no_column};
+use super::groups::{Column, no_column, only_one};
 use super::options::Options;
 use super::sparse::Membership;
 use crate::error::Result;
-use crate::source::{Listing, labels_of};
+use crate::names::shown;
+use crate::source::{FEW_NUMBERS, Listing, are_measurements, is_null, labels_of, number_of};
 
-/// A column of numbers with more different values than this is cut into bins.
-const FEW_NUMBERS: usize = 20;
 /// What a combination of columns weighs against a value of one.
 const JOINT_WEIGHT: f64 = 0.5;
 
@@ -56,9 +55,10 @@ pub fn strata(listing: &Listing, rows: &[u32], options: &Options) -> Result<Stra
     columns.push((label_values(listing, rows, by_label.then_some(options.bins), &mut said), by_label));
     let n_classes = columns[0].0.names.len();
     for name in options.stratify.iter().filter(|c| !asked(c)).flatten() {
+        only_one(listing, "--stratify", name)?;
         let column = Column::find(listing, name).ok_or_else(|| no_column("--stratify", name, listing))?;
         let texts: Vec<&str> = rows.iter().map(|row| column.cell(listing, *row as usize).trim()).collect();
-        let mut values = match numbers(&texts, options.bins, name, &mut said) {
+        let mut values = match numbers(&texts, options.bins, name, &lines(listing, rows), &mut said) {
             Some(values) => values,
             None => values(&texts),
         };
@@ -96,10 +96,9 @@ fn is_label_column(listing: &Listing, name: &str) -> bool {
 
 /// The classes; numbers with fractions are cut into bins where the labels are to be spread.
 fn label_values(listing: &Listing, rows: &[u32], bins: Option<usize>, said: &mut Vec<String>) -> Values {
-    if let Some(bins) = bins.filter(|_| listing.classes.len() > FEW_NUMBERS) {
-        let whole = listing.classes.iter().all(|c| c.parse::<i64>().is_ok());
+    if let Some(bins) = bins.filter(|_| are_measurements(&listing.classes)) {
         let texts: Vec<&str> = rows.iter().map(|row| listing.entries[*row as usize].label.as_str()).collect();
-        if !whole && let Some(values) = numbers(&texts, bins, "the label", said) {
+        if let Some(values) = numbers(&texts, bins, "the label", &lines(listing, rows), said) {
             return values;
         }
     }
@@ -140,21 +139,36 @@ fn singles(of: impl Iterator<Item = Option<u32>>) -> Membership {
     membership
 }
 
-/// Bins with about as many rows each, where the column is of numbers and has many of them.
-fn numbers(texts: &[&str], bins: usize, name: &str, said: &mut Vec<String>) -> Option<Values> {
+/// Where each of these rows stands, for a person.
+fn lines<'a>(listing: &'a Listing, rows: &'a [u32]) -> impl Fn(usize) -> String + 'a {
+    move |at| {
+        let entry = &listing.entries[rows[at] as usize];
+        match (&listing.table, entry.row) {
+            (Some(table), Some(row)) => format!("line {}", table.line(row)),
+            _ => shown(&entry.path).to_string(),
+        }
+    }
+}
+
+/// Bins with about as many rows each, where the column is of numbers and has many of them. Up to a tenth of the cells may
+/// be none: those rows are in no bin. `line` tells where a row stands.
+fn numbers(
+    texts: &[&str],
+    bins: usize,
+    name: &str,
+    line: &dyn Fn(usize) -> String,
+    said: &mut Vec<String>,
+) -> Option<Values> {
     if bins == 0 {
         return None;
     }
-    let parsed: Vec<Option<f64>> = texts
-        .iter()
-        .map(|text| {
-            if text.is_empty() {
-                Some(None)
-            } else {
-                text.parse::<f64>().ok().filter(|n| n.is_finite()).map(Some)
-            }
-        })
-        .collect::<Option<_>>()?;
+    let parsed: Vec<Option<f64>> = texts.iter().map(|text| number_of(text)).collect();
+    let odd = || (0..texts.len()).filter(|at| parsed[*at].is_none() && !texts[*at].trim().is_empty());
+    // A word for "no value" makes nothing of a column of numbers; other words may, if they are many.
+    let words = odd().filter(|at| !is_null(texts[*at])).count();
+    if words * 10 > texts.len() {
+        return None;
+    }
     let mut sorted: Vec<f64> = parsed.iter().flatten().copied().collect();
     sorted.sort_by(f64::total_cmp);
     let mut distinct = sorted.clone();
@@ -173,6 +187,15 @@ fn numbers(texts: &[&str], bins: usize, name: &str, said: &mut Vec<String>) -> O
         *end = Some(end.map_or((*n, *n), |(low, _)| (low, *n)));
     }
     said.push(format!("{name} is a number: cut into {} bins of about equal size (--bins)", ends.len()));
+    if let Some(first) = odd().next() {
+        said.push(format!(
+            "{} of {} values of {name} are numbers; {} says `{}`: what is no number is in no bin",
+            sorted.len(),
+            odd().count() + sorted.len(),
+            line(first),
+            shown(texts[first])
+        ));
+    }
     let names =
         ends.iter().map(|end| end.map_or(String::new(), |(low, high)| format!("{low} to {high}"))).collect();
     Some(Values { names, membership: singles(parsed.iter().map(|n| n.map(|n| bin(n) as u32))) })
@@ -218,22 +241,30 @@ mod tests {
 
     #[test]
     fn numbers_become_bins_of_equal_size() {
+        let row = |at: usize| format!("row {at}");
         let texts: Vec<String> = (0..100).map(|n| format!("{}.5", n * n)).collect();
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-        let values = numbers(&texts, 4, "age", &mut Vec::new()).unwrap();
+        let values = numbers(&texts, 4, "age", &row, &mut Vec::new()).unwrap();
         assert_eq!(values.names.len(), 4);
         let mut counts = [0; 4];
         values.membership.strata.iter().for_each(|bin| counts[*bin as usize] += 1);
         assert_eq!(counts, [25; 4]);
-        assert!(numbers(&["a", "1"], 4, "", &mut Vec::new()).is_none());
-        assert!(numbers(&texts, 0, "", &mut Vec::new()).is_none());
+        assert!(numbers(&["a", "1"], 4, "", &row, &mut Vec::new()).is_none());
+        assert!(numbers(&texts, 0, "", &row, &mut Vec::new()).is_none());
+        let commas: Vec<String> = texts.iter().map(|t| t.replace('.', ",")).collect();
+        let mut odd: Vec<&str> = commas.iter().map(String::as_str).collect();
+        odd[7] = "n/a";
+        let mut said = Vec::new();
+        let values = numbers(&odd, 4, "age", &row, &mut said).unwrap();
+        assert_eq!((values.names.len(), values.membership.of(7).len()), (4, 0));
+        assert!(said[1].contains("99 of 100 values of age are numbers; row 7 says `n/a`"), "{said:?}");
     }
 
     #[test]
     fn equal_numbers_share_a_bin() {
         let texts: Vec<String> = (0..200).map(|n| if n < 150 { "0".into() } else { n.to_string() }).collect();
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-        let values = numbers(&texts, 10, "", &mut Vec::new()).unwrap();
+        let values = numbers(&texts, 10, "", &|at| at.to_string(), &mut Vec::new()).unwrap();
         assert!(values.membership.strata[..150].iter().all(|bin| *bin == 0));
         assert!(values.names.len() > 2, "{:?}", values.names);
     }

@@ -1,6 +1,6 @@
 //! The times of groups, for a split that follows them.
 
-use super::groups::{Column, no_column};
+use super::groups::{Column, no_column, only_one};
 use crate::error::{Error, Result};
 use crate::names::{plural, shown};
 use crate::source::Listing;
@@ -12,6 +12,7 @@ use crate::source::Listing;
 /// # Errors
 /// A column that is not there; dates that text does not order, such as 31.12.2024.
 pub(super) fn of_rows(listing: &Listing, name: &str, rows: impl Iterator<Item = u32>) -> Result<Vec<usize>> {
+    only_one(listing, "--time", name)?;
     let column = Column::find(listing, name).ok_or_else(|| no_column("--time", name, listing))?;
     let texts: Vec<&str> = rows.map(|row| column.cell(listing, row as usize).trim()).collect();
     ranks(name, &texts)
@@ -64,6 +65,13 @@ fn ranks(name: &str, texts: &[&str]) -> Result<Vec<usize>> {
     match &numbers {
         Some(numbers) => order.sort_by(|a, b| numbers[*a].total_cmp(&numbers[*b])),
         None => {
+            let number =
+                texts.iter().find(|text| text.len() != 4 && !is_iso(text) && text.parse::<f64>().is_ok());
+            if let (Some(number), Some(date)) = (number, texts.iter().find(|text| is_iso(text))) {
+                let (name, number, date) = (shown(name), shown(number), shown(date));
+                let why = "are of two kinds, a number and a date, which have no order";
+                return Err(Error::Usage(format!("--time {name}: `{number}` and `{date}` {why}")));
+            }
             if let Some(text) = texts.iter().find(|text| !is_iso(text)) {
                 let why = "is neither a number nor a date as 2024-12-31 or 2024-12-31T23:59:59";
                 return Err(Error::Usage(format!("--time {}: `{}` {why}", shown(name), shown(text))));
@@ -83,12 +91,36 @@ fn ranks(name: &str, texts: &[&str]) -> Result<Vec<usize>> {
     Ok(ranks)
 }
 
-/// Does the text begin like a date whose order as text is its order in time?
+/// Does the text begin like a date that there is, whose order as text is its order in time?
 fn is_iso(text: &str) -> bool {
     let digits =
         |from: usize, to: usize| text.get(from..to).is_some_and(|t| t.bytes().all(|b| b.is_ascii_digit()));
     let separated = |at: usize| matches!(text.as_bytes().get(at), Some(b'-' | b'/' | b'.' | b':'));
-    digits(0, 4) && (digits(4, 8) || (text.len() == 4) || (separated(4) && digits(5, 7)))
+    let number = |from: usize, to: usize| text.get(from..to).and_then(|t| t.parse::<u32>().ok()).unwrap_or(0);
+    if !digits(0, 4) {
+        return false;
+    }
+    if digits(4, 8) {
+        return is_day(number(0, 4), number(4, 6), number(6, 8));
+    }
+    if text.len() == 4 {
+        return true;
+    }
+    let month = separated(4) && digits(5, 7) && (1..=12).contains(&number(5, 7));
+    month && (!(separated(7) && digits(8, 10)) || is_day(number(0, 4), number(5, 7), number(8, 10)))
+}
+
+/// Is there such a day?
+fn is_day(year: u32, month: u32, day: u32) -> bool {
+    let leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    let days = match month {
+        2 if leap => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        1..=12 => 31,
+        _ => 0,
+    };
+    (1..=days).contains(&day)
 }
 
 #[cfg(test)]
@@ -114,5 +146,9 @@ mod tests {
         assert_eq!(ranks("t", &["10", "9", "10"]).unwrap(), [1, 0, 1]);
         assert_eq!(ranks("t", &["2024-02-01", "2023-12-31T10:00", "2024-02-01"]).unwrap(), [1, 0, 1]);
         assert!(ranks("t", &["31.12.2024", "01.01.2025"]).is_err());
+        for odd in [["2024-02-30", "2024-03-01"], ["2024-13-01", "2024-03-01"], ["17", "2024-03-01"]] {
+            assert!(ranks("t", &odd).is_err(), "{odd:?}");
+        }
+        assert_eq!(ranks("t", &["2024-02-29", "2024-02"]).unwrap(), [1, 0]);
     }
 }

@@ -27,6 +27,8 @@ struct Absent {
     missing: Vec<String>,
     /// Not in a part, and nobody asked for it.
     unasked: Vec<String>,
+    /// The fewest groups of a missing one.
+    fewest: Option<u32>,
 }
 
 impl Wishes<'_, '_> {
@@ -62,8 +64,16 @@ impl Wishes<'_, '_> {
             self.with_leave(outcome, all, advice)?;
         }
         if !absent.missing.is_empty() {
-            let advice = "--allow-missing accepts that; fewer parts or folds, or other groups, may avoid it";
-            self.with_leave(outcome, listed(&absent.missing), advice)?;
+            let fewest = absent.fewest.filter(|n| aims.training.is_none() && *n >= 2);
+            let advice = match fewest {
+                Some(n) => format!(
+                    "--kfold {n} can have all classes in every fold; --allow-missing accepts that some lack"
+                ),
+                None => {
+                    "--allow-missing accepts that; fewer parts or folds, or other groups, may avoid it".into()
+                }
+            };
+            self.with_leave(outcome, listed(&absent.missing), &advice)?;
         }
         if !absent.unasked.is_empty() {
             outcome.warnings.push(listed(&absent.unasked));
@@ -102,8 +112,11 @@ impl Wishes<'_, '_> {
                 all.alone.push(name);
             } else {
                 let wanted = aims.required[at] && !self.earlier.keep;
-                let list = if wanted { &mut all.missing } else { &mut all.unasked };
+                if wanted {
+                    all.fewest = Some(all.fewest.map_or(line.groups, |n| n.min(line.groups)));
+                }
                 let n = plural(line.groups as usize, one);
+                let list = if wanted { &mut all.missing } else { &mut all.unasked };
                 list.push(format!("{name} ({n}) is not in {}", absent.join(" and ")));
             }
         }

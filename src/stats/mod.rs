@@ -14,7 +14,9 @@ use crate::engine::crew::{Crew, Item};
 use crate::engine::pipe::{Pipe, Read, Scratch};
 use crate::engine::progress::{Tally, Watch};
 use crate::error::{Error, Result};
+use crate::facts::Facts;
 use crate::fault::{Cause, Fault};
+use crate::home::{Training, Which};
 use crate::measure::ImageSums;
 use crate::normal;
 use crate::pixels::Scale;
@@ -47,34 +49,6 @@ pub enum By {
     Split,
 }
 
-/// Which rows the numbers are of.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Rows {
-    /// The training part of a split.
-    Train,
-    /// The part that was asked for.
-    Part(String),
-    /// All, since there is no split.
-    All,
-    /// All, whatever their part.
-    Every,
-    /// All, since there are folds and no parts.
-    Folds,
-}
-
-impl Rows {
-    /// In words.
-    pub fn sentence(&self) -> String {
-        match self {
-            Self::Train => "training rows".into(),
-            Self::Part(name) => format!("rows of the part `{name}`"),
-            Self::All => "all rows (there is no split)".into(),
-            Self::Every => "all rows".into(),
-            Self::Folds => "all rows (there are folds and no parts)".into(),
-        }
-    }
-}
-
 /// What a picture is like.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Seen {
@@ -83,11 +57,14 @@ struct Seen {
     mode: String,
 }
 
+/// The upright size of a picture, or why it is not usable.
+pub type Found = Result<(u32, u32), Fault>;
+
 /// The numbers.
 #[derive(Debug, Clone)]
 pub struct Report {
     /// Which rows.
-    pub rows: Rows,
+    pub rows: Which,
     /// All of them together.
     pub all: Sums,
     /// Each part, by name.
@@ -98,52 +75,27 @@ pub struct Report {
     pub modes: BTreeMap<String, usize>,
     /// Rows that were left out although they belong here, by the fault's code; with the first path and sentence.
     pub left_out: BTreeMap<&'static str, (usize, String)>,
+    /// What was found of each row, by place in the listing, ascending: its upright size, or why it is not usable.
+    pub found: Vec<(usize, Found)>,
 }
 
-/// The rows to measure: the training part where there is a split.
-///
-/// # Errors
-/// [`Error::Usage`] when the split has no part `train`.
-pub fn choose(listing: &Listing, asked: Option<&str>, by: By) -> Result<(Rows, Vec<usize>)> {
-    let all: Vec<usize> = (0..listing.entries.len()).collect();
-    if let Some(name) = asked {
-        return Ok((Rows::Part(name.to_owned()), all));
-    }
-    let has_split = listing.entries.iter().any(|e| !e.split.is_empty());
-    if !has_split || by == By::Split {
-        return Ok((if has_split { Rows::Every } else { Rows::All }, all));
-    }
-    let train: Vec<usize> = all.into_iter().filter(|i| listing.entries[*i].split == "train").collect();
-    if train.is_empty() {
-        let why = "the split has no part called `train`; say with --split NAME which part is trained on";
-        return Err(Error::Usage(why.into()));
-    }
-    Ok((Rows::Train, train))
-}
-
-/// Measures the rows `chosen` of `listing`.
+/// Measures the rows `training` of `listing`.
 ///
 /// # Errors
 /// An interrupt, or no usable row.
 pub fn run(
     listing: &Listing,
-    (rows, chosen): (Rows, &[usize]),
+    training: &Training,
     options: &Options,
     pipe: &Pipe,
     crew: &Crew<'_>,
     watch: &mut dyn Watch,
 ) -> Result<Report> {
+    let chosen = &training.rows;
     let keys: Vec<&str> = chosen.iter().map(|i| listing.entries[*i].path.as_str()).collect();
     let total_bytes = chosen.iter().map(|i| listing.entries[*i].bytes).sum();
     let mut tally = Tally { total: chosen.len(), total_bytes, ..Tally::default() };
-    let mut report = Report {
-        rows,
-        all: Sums::default(),
-        parts: BTreeMap::new(),
-        sizes: BTreeMap::new(),
-        modes: BTreeMap::new(),
-        left_out: BTreeMap::new(),
-    };
+    let mut report = Report::new(training);
     let outcome = crew.run(
         &keys,
         || (Scratch::default(), Resizer::default()),
@@ -153,29 +105,70 @@ pub fn run(
         },
         |_, fault| Err(fault),
         |k, seen| {
-            let entry = &listing.entries[chosen[k]];
             tally.done += 1;
-            tally.bytes += entry.bytes;
-            match seen {
-                Ok(seen) => report.add(&seen, &parts_of(options.by, &entry.label, &entry.split)),
-                Err(fault) => {
-                    tally.bad += 1;
-                    report.leave(&entry.path, &fault);
-                }
-            }
+            tally.bytes += listing.entries[chosen[k]].bytes;
+            tally.bad += usize::from(seen.is_err());
+            report.take(listing, chosen[k], options.by, seen);
             watch.step(&tally);
             Ok(())
         },
     );
     watch.end();
     outcome?;
-    if report.all.images == 0 {
-        return Err(Error::Usage("none of these rows is a usable picture".into()));
+    report.finished()
+}
+
+/// The same of every pixel, from what is known of the rows: `facts`, one for each of `rows`, in their order.
+///
+/// # Errors
+/// No usable row.
+pub fn of_facts(listing: &Listing, training: &Training, by: By, facts: &[Facts]) -> Result<Report> {
+    let mut report = Report::new(training);
+    for (at, facts) in training.rows.iter().zip(facts) {
+        // A file that the table does not name is looked at, but no row of the set.
+        let fault = listing.entries[*at].fault.as_ref().or(facts.fault.as_ref());
+        let seen = match (fault, &facts.seen, &facts.header) {
+            (None, Some(seen), Some(header)) => {
+                Ok(Seen { sums: seen.sums, size: header.upright_size(), mode: header.src_mode() })
+            }
+            (Some(fault), ..) => Err(fault.clone()),
+            _ => return Err(Error::Internal("facts without a fault and without pixels".into())),
+        };
+        report.take(listing, *at, by, seen);
     }
-    Ok(report)
+    report.finished()
 }
 
 impl Report {
+    fn new(training: &Training) -> Self {
+        Self {
+            rows: training.which.clone(),
+            all: Sums::default(),
+            parts: BTreeMap::new(),
+            sizes: BTreeMap::new(),
+            modes: BTreeMap::new(),
+            left_out: BTreeMap::new(),
+            found: Vec::with_capacity(training.rows.len()),
+        }
+    }
+
+    /// Takes what was found of entry `at`.
+    fn take(&mut self, listing: &Listing, at: usize, by: By, seen: Result<Seen, Fault>) {
+        let entry = &listing.entries[at];
+        match &seen {
+            Ok(seen) => self.add(seen, &parts_of(by, &entry.label, &entry.split)),
+            Err(fault) => self.leave(&entry.path, fault),
+        }
+        self.found.push((at, seen.map(|seen| seen.size)));
+    }
+
+    fn finished(self) -> Result<Self> {
+        if self.all.images == 0 {
+            return Err(Error::Usage("none of these rows is a usable picture".into()));
+        }
+        Ok(self)
+    }
+
     fn add(&mut self, seen: &Seen, parts: &[String]) {
         self.all.add(&seen.sums);
         for part in parts {

@@ -160,6 +160,7 @@ pub fn json(weights: &Weights, options: &Options, training: Option<&str>) -> Val
         "mean_is_one": options.to_mean || options.method == Method::Balanced,
         "count": if options.count == Count::Images { "images" } else { "groups" },
         "part": training,
+        "fold": weights.fold,
         "images": weights.rows.len(),
         "multi_label": weights.is_multi_label,
         "classes": classes,

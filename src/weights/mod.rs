@@ -7,7 +7,9 @@
 //! | sqrt | 1 / sqrt(c) |
 //! | effective | (1 - beta) / (1 - beta^c): Cui et al., "Class-Balanced Loss Based on Effective Number of Samples", 2019 |
 //!
-//! All but `balanced` are scaled so that their mean over the counted rows is 1.
+//! All are scaled so that their mean over the counted rows is 1, which `balanced` has by itself. A cap is held after
+//! that: what it takes from the rare classes the others get, so that the mean stays 1. Without scaling
+//! (`--normalize none`) the formula is bare and what is above the cap becomes the cap.
 
 pub mod emit;
 pub mod order;
@@ -15,8 +17,9 @@ pub mod order;
 use std::collections::{BTreeSet, HashMap};
 
 use crate::error::{Error, Result};
+use crate::home::{Training, Which};
 use crate::names::{plural, shown};
-use crate::source::{Listing, labels_of};
+use crate::source::{Listing, are_measurements, labels_of};
 
 /// The formula.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -59,9 +62,9 @@ pub struct Options {
     pub method: Method,
     /// What counts.
     pub count: Count,
-    /// No weight above this; at least 1.
+    /// No weight above this; at least 1 where the mean is 1.
     pub cap: Option<f64>,
-    /// Scale to a mean of 1 over the counted rows (all but `balanced`, whose mean is 1 by itself).
+    /// Scale to a mean of 1 over the counted rows, which `balanced` has by itself.
     pub to_mean: bool,
 }
 
@@ -93,20 +96,31 @@ pub struct Weights {
     pub rows: Vec<(usize, f64)>,
     /// Which rows count, for a person.
     pub which: String,
+    /// The fold that trains on them, where one was asked for.
+    pub fold: Option<u8>,
     /// Some image has several labels.
     pub is_multi_label: bool,
 }
 
-/// The weights of `listing`, counting the entries of the part `training` where the listing has parts.
+/// The weights of `listing`, counting the entries that a model is trained on.
 ///
 /// # Errors
-/// No rows or no labels to count, or a cap that cannot be kept.
-pub fn weigh(listing: &Listing, training: Option<&str>, options: &Options) -> Result<Weights> {
-    let in_part = |split: &str| training.is_none_or(|part| part == split);
-    let usable = listing.entries.iter().enumerate().filter(|(_, e)| e.fault.is_none() && !e.label.is_empty());
-    let rows: Vec<usize> = usable.filter(|(_, e)| in_part(&e.split)).map(|(at, _)| at).collect();
+/// No rows or no labels to count, labels that are measurements, or a cap that cannot be kept.
+pub fn weigh(listing: &Listing, training: &Training, options: &Options) -> Result<Weights> {
+    if are_measurements(&listing.classes) {
+        let example = listing.classes.iter().find(|c| c.contains(['.', ','])).map_or("", String::as_str);
+        return Err(Error::Usage(format!(
+            "the labels are numbers ({} different ones, such as {}): that is regression, which has no classes to weigh; \
+             prep split --stratify spreads them in bins",
+            listing.classes.len(),
+            shown(example)
+        )));
+    }
+    let usable = |at: &usize| listing.entries[*at].fault.is_none() && !listing.entries[*at].label.is_empty();
+    let rows: Vec<usize> = training.rows.iter().copied().filter(usable).collect();
     if rows.is_empty() {
-        let part = training.map_or(String::new(), |part| format!(" in the part `{part}`"));
+        let part =
+            training.which.part().map_or(String::new(), |part| format!(" in the part `{}`", shown(part)));
         return Err(Error::Usage(format!("there are no images with labels to count{part}")));
     }
     let tally = Tally::of(listing, &rows);
@@ -142,12 +156,23 @@ pub fn weigh(listing: &Listing, training: Option<&str>, options: &Options) -> Re
             class.pos_weight = options.cap.map_or(ratio, |cap| ratio.min(cap));
         }
     }
-    let which = match training {
-        Some(part) => format!("the {} of `{}`", plural(rows.len(), "image"), shown(part)),
-        None => format!("all {}: there is no split", plural(rows.len(), "usable image")),
+    let all = plural(rows.len(), "usable image");
+    let which = match &training.which {
+        Which::Train(part) | Which::Part(part) => {
+            format!("the {} of `{}`", plural(rows.len(), "image"), shown(part))
+        }
+        Which::Fold(fold) => format!("the {} that fold {fold} trains on", plural(rows.len(), "image")),
+        Which::Folds => {
+            format!("all {all}: there are folds and no parts (--fold K takes what fold K trains on)")
+        }
+        Which::All | Which::Every => format!("all {all}: there is no split"),
     };
     let rows = tally.sampler(listing, &rows, &classes, options.count);
-    Ok(Weights { classes, rows, which, is_multi_label: tally.is_multi_label })
+    let fold = match training.which {
+        Which::Fold(fold) => Some(fold),
+        _ => None,
+    };
+    Ok(Weights { classes, rows, which, fold, is_multi_label: tally.is_multi_label })
 }
 
 fn by_formula(counts: &[f64], all: f64, options: &Options) -> Result<Vec<f64>> {
@@ -160,7 +185,8 @@ fn by_formula(counts: &[f64], all: f64, options: &Options) -> Result<Vec<f64>> {
         Method::Effective(beta) => 1.0 / geometric(beta, *count as u64),
     });
     let mut weights: Vec<f64> = raw.collect();
-    if options.method == Method::Balanced || !options.to_mean {
+    let is_bare = !options.to_mean || options.method == Method::Balanced && options.cap.is_none();
+    if is_bare {
         if let Some(cap) = options.cap {
             weights.iter_mut().for_each(|w| *w = w.min(cap));
         }
@@ -309,7 +335,7 @@ mod tests {
     #[test]
     fn all_others_have_mean_one_over_rows() {
         let counts = [80.0, 15.0, 5.0];
-        for method in [Method::Inverse, Method::Sqrt, Method::Effective(0.999)] {
+        for method in [Method::Balanced, Method::Inverse, Method::Sqrt, Method::Effective(0.999)] {
             for cap in [None, Some(3.0), Some(1.5)] {
                 let weights = by_formula(&counts, 100.0, &Options { cap, ..options(method) }).unwrap();
                 let mean: f64 = counts.iter().zip(&weights).map(|(c, w)| c * w).sum::<f64>() / 100.0;

@@ -165,7 +165,7 @@ fn the_messy_set_shows_every_planted_fault_and_no_error_on_a_good_file() {
             "mode_rgba_hole_png" => &["M003"],
             _ if kind.starts_with("exif_orientation") => &["M007"],
             _ if kind.starts_with("ext_lie") => &["F005"],
-            _ if kind.starts_with("near_") => &["D003", "D008"],
+            _ if kind.starts_with("near_") => &["D003", "D011"],
             _ => &[],
         };
         if !right || (!planted.is_empty() && !any(planted)) {

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 const LAYERS: [&[&str]; 7] = [
     &["error", "fault", "names", "out", "page", "table"],
     &["pixels", "decode", "normal", "resize", "encode", "measure"],
-    &["entry", "source", "manifest", "home", "facts"],
+    &["entry", "source", "manifest", "home", "facts", "shards"],
     &["engine"],
     &["near", "survey", "thumb"],
-    &["shrink", "stats", "split", "weights", "sheet", "pack", "audit", "plan", "verify"],
+    &["shrink", "stats", "split", "weights", "sheet", "pack", "audit", "plan", "verify", "unpack", "apply", "show"],
     &["cli"],
 ];
 const JOBS: usize = 5;

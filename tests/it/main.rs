@@ -7,6 +7,7 @@
 )]
 
 mod audit;
+mod apply;
 mod benign;
 mod damage;
 mod decode;
@@ -16,16 +17,23 @@ mod kinds;
 mod layers;
 mod manifest;
 mod memory;
+mod near;
+mod page;
 mod pictures;
+mod pack;
 mod plan;
 mod plan_models;
 mod plan_odd;
 mod plan_onnx;
 mod regress;
+mod regress_split;
+mod sheet;
+mod show;
 mod shrink;
 mod source_table;
 mod source_tree;
 mod split;
 mod stats;
 mod table;
+mod verify;
 mod weights;

@@ -58,6 +58,43 @@ fn sixty_four_threads_on_bombs_and_large_images_stay_within_the_budget() {
     assert_eq!(rows.iter().filter(|r| r["status"] != "ok").count(), 20);
 }
 
+#[test]
+fn packing_large_pictures_as_pixels_stays_within_the_budget() {
+    let env = Env::new();
+    let large = jpeg(2000, 1500, 1);
+    for i in 0..40 {
+        env.write(format!("in/a/{i:03}.jpg"), &large);
+    }
+    let args = [
+        "pack",
+        "in",
+        "-o",
+        "out",
+        "-j",
+        "64",
+        "--memory",
+        "128M",
+        "--shard-size",
+        "16M",
+        "--store",
+        "raw",
+        "-q",
+    ];
+    let mut child = env.command(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut peak = 0;
+    let status = loop {
+        peak = peak.max(peak_below(child.id()));
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    assert_eq!(status.code(), Some(0));
+    // Pixels of all pictures are 360 MB.
+    assert!(peak > 30_000 && peak < (128 + 100) * 1000, "{peak} kB");
+    assert_eq!(env.rows("out/left_out.csv").len(), 0);
+}
+
 /// The peak memory so far (VmHWM, kB) of the processes below `parent`.
 fn peak_below(parent: u32) -> u64 {
     let field = |text: &str, name: &str| -> Option<u64> {

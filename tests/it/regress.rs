@@ -218,7 +218,7 @@ fn a_second_export_does_not_delete_what_the_user_put_in_place_of_the_first() {
             fs::write(&path, b"mine").unwrap();
             let tree = env.tree("in-split");
             // One that would remove it, one that would write over it, and a rehearsal.
-            let again = ["split", "in", "--stratify", "--seed", "9", "--link", link, "--export"];
+            let again = ["split", "in", "--stratify", "--seed", "9", "--reset", "--link", link, "--export"];
             for more in [&["csv"][..], &["csv,lists,tree"], &["csv", "-n"]] {
                 let said = env.refused(&[&again[..], more].concat());
                 assert!(said.contains(name) && said.contains("--export-dir"), "{link}: {said}");
@@ -288,7 +288,7 @@ fn time_that_is_torn_by_groups_or_ties_is_told() {
     let torn: String = (0..20).map(|at| row(at, at % 10, 1 + at)).collect();
     env.write("t.csv", format!("path,label,plant_id,taken\n{torn}").as_bytes());
     let split = |more: &[&str]| {
-        let all = ["split", "t.csv", "--no-files", "--time", "taken", "--ratio", "5,5"];
+        let all = ["split", "t.csv", "--no-files", "--time", "taken", "--ratio", "5,5", "--reset"];
         env.ok(&[&all[..], more].concat()).stderr
     };
     let said = split(&["--group-by", "plant_id"]);

@@ -118,7 +118,7 @@ fn a_split_is_golden() {
     env.ok(&split("t.csv", &["--seed", "7", "--kfold", "3", "--reset"]));
     let folds: String =
         parts_of_groups(&env.rows("t.manifest.csv"), "plant_id", "fold").into_values().collect();
-    assert_eq!(folds, "22202202100012001102110120202102121011");
+    assert_eq!(folds, "22202202100012train00110211012020210212train1011");
 }
 
 /// Old groups whose part is another now.
@@ -196,9 +196,9 @@ fn impossible_wishes_are_said() {
     let rows = env.rows("t.manifest.csv");
     assert_eq!(share(&rows, "single", "train"), 1.0);
     assert_eq!(share(&rows, "rare", "val"), 0.5, "a class of two groups is on both sides");
-    let said = env.refused(&split("t.csv", &["--ratio", "8,1,1"]));
+    let said = env.refused(&split("t.csv", &["--ratio", "8,1,1", "--reset"]));
     assert!(said.contains("`rare` (2 groups) is not in") && said.contains("--allow-missing"), "{said}");
-    let ran = env.ok(&split("t.csv", &["--ratio", "8,1,1", "--allow-missing"]));
+    let ran = env.ok(&split("t.csv", &["--ratio", "8,1,1", "--allow-missing", "--reset"]));
     assert!(ran.stderr.contains("`rare` (2 groups) is not in"), "{}", ran.stderr);
     assert!(share(&env.rows("t.manifest.csv"), "rare", "train") > 0.0);
 }
@@ -234,7 +234,7 @@ fn a_class_of_one_group_is_in_no_fold() {
     let ran = env.ok(&split("t.csv", &["--kfold", "2"]));
     assert!(ran.stderr.contains("`single`: one group, so it is in no fold"), "{}", ran.stderr);
     let rows = env.rows("t.manifest.csv");
-    assert!(rows.iter().all(|r| (r["label"] == "single") == r["fold"].is_empty()));
+    assert!(rows.iter().all(|r| (r["label"] == "single") == (r["fold"] == "train")));
 }
 
 #[test]
@@ -270,7 +270,9 @@ fn time_runs_from_train_to_test() {
     assert!(days("train").max() < days("val").min() && days("val").max() < days("test").min());
     assert!((15..=25).contains(&days("test").count()));
     env.write("t.csv", text.replace("2024-01-01", "1.1.2024").as_bytes());
-    assert!(env.refused(&["split", "t.csv", "--no-files", "--time", "taken"]).contains("1.1.2024"));
+    assert!(
+        env.refused(&["split", "t.csv", "--no-files", "--time", "taken", "--reset"]).contains("1.1.2024")
+    );
 }
 
 #[test]
@@ -289,11 +291,11 @@ fn groups_come_from_folders_and_patterns_too() {
     let groups: Vec<String> = env.rows("in/manifest.csv").into_iter().map(|r| r["group"].clone()).collect();
     assert_eq!(groups, ["P1", "P1", "P2", "P2", "P3", ""]);
     parts_of_groups(&env.rows("in/manifest.csv"), "group", "split");
-    env.ok(&["split", "in", "--group-by", r"parent,regex:(?<plant>P\d)_", "--ratio", "1,1"]);
+    env.ok(&["split", "in", "--group-by", r"parent,regex:(?<plant>P\d)_", "--ratio", "1,1", "--reset"]);
     let rows = env.rows("in/manifest.csv");
     assert_eq!(rows[2]["split"], rows[3]["split"], "the plant joins two folders");
     assert_eq!(rows[4]["split"], rows[5]["split"]);
-    assert!(env.refused(&["split", "in", "--group-by", "plant"]).contains("no such column"));
+    assert!(env.refused(&["split", "in", "--group-by", "plant", "--reset"]).contains("no such column"));
     assert!(env.refused(&["split", "in", "--group-by", "regex:("]).contains("no pattern"));
     assert!(env.refused(&["split", "in", "--group-regex", r"P\d"]).contains("names nothing"));
 }
@@ -305,12 +307,12 @@ fn equal_files_stay_together() {
         env.write(format!("in/{}/a{at:02}.jpg", at % 2), &jpeg(64, 48, at));
         env.write(format!("in/{}/z{at:02}.jpg", (at / 20 + at) % 2), &jpeg(64, 48, at));
     }
-    let ran = env.ok(&["split", "in", "--stratify", "--group-dups", "--ratio", "1,1"]);
+    let ran = env.ok(&["split", "in", "--stratify", "--group-dups=exact", "--ratio", "1,1"]);
     assert!(ran.stdout.contains("20 sets of equal files have different labels"), "{}", ran.stdout);
     let rows = env.rows("in/manifest.csv");
     assert_eq!(rows.len(), 80);
     assert_eq!(parts_of_groups(&rows, "hash", "split").len(), 40);
-    let again = env.ok(&["split", "in", "--stratify", "--group-dups", "--ratio", "1,1"]);
+    let again = env.ok(&["split", "in", "--stratify", "--group-dups=exact", "--ratio", "1,1"]);
     assert!(again.stdout.contains("0 of 40 groups that had a part moved"), "{}", again.stdout);
 }
 
@@ -337,7 +339,10 @@ fn several_labels_and_several_columns_are_spread() {
     for line in round["classes"].as_array().unwrap().iter().chain(&others[..7]) {
         assert!(line["gap"].as_f64().unwrap() < 0.02, "{line}");
     }
-    assert!(env.refused(&["split", "t.csv", "--no-files", "--stratify=place"]).contains("no such column"));
+    assert!(
+        env.refused(&["split", "t.csv", "--no-files", "--stratify=place", "--reset"])
+            .contains("no such column")
+    );
 }
 
 #[test]
@@ -443,7 +448,7 @@ fn forgotten_groups_are_warned_of() {
     env.write("t.csv", &Rows::plants(60, 1).csv());
     let ran = env.ok(&["split", "t.csv", "--no-files", "--stratify", "--allow-missing"]);
     assert!(ran.stderr.contains("`plant_id` looks like groups"), "{}", ran.stderr);
-    let ran = env.ok(&split("t.csv", &["--allow-missing"]));
+    let ran = env.ok(&split("t.csv", &["--allow-missing", "--reset"]));
     assert!(!ran.stderr.contains("looks like groups"), "{}", ran.stderr);
 }
 
@@ -523,6 +528,7 @@ fn exports_are_read_right_by_others() {
         "sym",
         "--kfold",
         "2",
+        "--reset",
     ]);
     let files: Vec<String> =
         env.tree("in-split").into_iter().map(|f| f.0).filter(|n| !n.starts_with(".prep")).collect();
@@ -537,11 +543,11 @@ fn exports_are_read_right_by_others() {
     );
     env.write("other/x", b"");
     assert!(
-        env.refused(&["split", "in", "--stratify", "--export", "csv", "--export-dir", "other"])
+        env.refused(&["split", "in", "--stratify", "--export", "csv", "--reset", "--export-dir", "other"])
             .contains("not made by prep")
     );
     assert!(
-        env.refused(&["split", "in", "--stratify", "--export", "csv", "--export-dir", "in/sub"])
+        env.refused(&["split", "in", "--stratify", "--export", "csv", "--reset", "--export-dir", "in/sub"])
             .contains("inside the input")
     );
 }

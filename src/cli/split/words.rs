@@ -109,9 +109,33 @@ pub fn text(outcome: &Outcome<'_>, ending: &Ending<'_>, whole: bool) -> String {
             };
             text.push_str(&format!("Exports: {}{relative}\n", shown(folder)));
         }
-        text.push_str(&format!("Next: prep weights {}\n", shell_word(ending.input)));
+        let input = shell_word(ending.input);
+        text.push_str(&format!("Next: prep stats {input}, then prep weights {input}\n"));
     }
     text
+}
+
+/// In what the headings of two splits differ, for a person.
+pub fn differences(before: &str, now: &str) -> String {
+    let parts = |heading: &str| -> Vec<String> {
+        // Values may hold spaces: a word without `=` belongs to the one before.
+        let mut parts: Vec<String> = Vec::new();
+        for word in heading.split(' ') {
+            match parts.last_mut().filter(|_| !word.contains('=')) {
+                Some(last) => *last = format!("{last} {word}"),
+                None => parts.push(word.to_owned()),
+            }
+        }
+        parts
+    };
+    // Shares are written with nine digits.
+    let short = |part: &str| {
+        part.split(',').map(|p| p.strip_suffix("0000000").unwrap_or(p)).collect::<Vec<_>>().join(",")
+    };
+    let (before, now) = (parts(before), parts(now));
+    let other: Vec<String> =
+        before.iter().filter(|part| !now.contains(part)).map(|p| shown(&short(p)).to_string()).collect();
+    if other.is_empty() { "of another kind".into() } else { other.join(", ") }
 }
 
 /// Classes down, parts across.
@@ -227,6 +251,7 @@ pub fn summary(outcome: &Outcome<'_>, options: &Options) -> Value {
         "heading": options.heading(),
         "training": options.parts[options.training()].name,
         "images": outcome.n_rows,
+        "staying": options.parts[options.dealt().len()..].iter().map(|p| p.name.as_str()).collect::<Vec<_>>(),
         "groups": outcome.n_groups,
         "group_sources": sources,
         "mixed_groups": outcome.n_mixed,

@@ -102,6 +102,7 @@ function renderImages() {
   byId('image-status').textContent = `${found.length.toLocaleString('en')} of ${count(DATA.images.length, 'image')}`;
   byId('nothing').hidden = found.length > 0;
   byId('mark-all').disabled = !found.length;
+  byId('mark-all').textContent = `Mark all ${found.length.toLocaleString('en')}`;
   layCards();
 }
 
@@ -175,7 +176,7 @@ function twinBlock(set, setAt) {
 function renderDetail() {
   const image = seen[openAt];
   const marked = Boolean(marks.get(image.path));
-  const scores = DATA.scores.map((name, i) => [name, image.scores && Number(image.scores[i].toPrecision(4))]);
+  const scores = DATA.scores.map((name, i) => [name, image.scores && image.scores[i] !== null ? Number(image.scores[i].toPrecision(4)) : null]);
   const info = el('div', { class: 'info' },
     el('div', {}, el('h2', { id: 'detail-name' }, shown(fileName(image.path))), el('p', { class: 'note path' }, shown(image.path))),
     el('div', { class: 'actions' },

@@ -1,7 +1,7 @@
 // Duplicate sets and leaks: the members of each beside each other, with what differs between them.
 
-const SET_HEIGHT = 258;
-const MEMBER = 162;
+const SET_HEIGHT = 282;
+const MEMBER = 158;
 // So that three members fit.
 const SET_WIDTH = 540;
 const setRows = new Rows(byId('set-rows'));
@@ -52,24 +52,35 @@ function member(set, at) {
   return el('div', { class: 'member cell' + (marks.get(image.path) ? ' marked' : '') }, open);
 }
 
+// One of each label and split first: what differs must not hide behind those that agree.
+function tellingFirst(set) {
+  const seenBefore = new Set();
+  const isNew = at => {
+    const key = JSON.stringify([DATA.images[at].label, DATA.images[at].split]);
+    return !seenBefore.has(key) && Boolean(seenBefore.add(key));
+  };
+  const telling = set.members.filter(isNew);
+  return [...telling, ...set.members.filter(at => !telling.includes(at))];
+}
+
 function setBox(set, at, width) {
-  const fit = Math.max(1, Math.floor((width - 32 - 84) / MEMBER));
-  const shownMembers = set.members.length * MEMBER - 12 <= width - 34 ? set.members : set.members.slice(0, fit);
-  const members = el('div', { class: 'members' }, ...shownMembers.map(m => member(set, m)));
-  const more = set.members.length - shownMembers.length;
-  const all = () => go({ ...NONE, view: 'images', set: at });
-  if (more) members.append(button(`+${more} more`, all, { class: 'more' }));
-  const row = el('div', { class: 'set' },
+  const all = set.members.length * MEMBER - 12 <= width - 34;
+  const fit = Math.max(1, Math.floor((width - 34 - 92) / MEMBER));
+  const some = all ? set.members : tellingFirst(set).slice(0, fit);
+  const members = el('div', { class: 'members' }, ...some.map(m => member(set, m)));
+  const open = () => go({ ...NONE, view: 'images', set: at });
+  if (!all) members.append(button(`+${set.members.length - fit} more`, open, { class: 'more' }));
+  const box = el('div', { class: 'set' },
     el('div', { class: 'set-head' },
+      el('b', {}, shown(set.tier)), el('span', { class: 'note' }, shown(set.evidence)),
+      button(`${count(set.members.length, 'image')} →`, open, { class: 'quiet' })),
+    el('p', { class: 'set-why' },
       set.conflict ? el('span', { class: 'badge error' }, 'different labels') : null,
       set.leak ? el('span', { class: 'badge error' }, 'across splits') : null,
-      el('b', {}, shown(set.tier)), el('span', { class: 'code' }, set.codes.join(' ')),
-      el('span', { class: 'note' }, shown(set.evidence)),
-      el('small', {}, count(set.members.length, 'image')),
-      more ? null : button('Look closer', all, { class: 'quiet' })),
+      el('span', { class: 'code' }, set.codes.join(' '))),
     members);
-  row.style.height = `${SET_HEIGHT - 12}px`;
-  return row;
+  box.style.height = `${SET_HEIGHT - 12}px`;
+  return box;
 }
 
 function renderSets() {

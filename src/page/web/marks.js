@@ -41,7 +41,7 @@ class Marks {
     this.changed();
   }
 
-  // By path, in the order of its code points, whatever the order of marking.
+  // By path, whatever the order of marking.
   sorted() {
     const order = (a, b) => a < b ? -1 : a > b ? 1 : 0;
     return [...this.map].sort((a, b) => order(a[0], b[0]));

@@ -66,10 +66,10 @@ function lay() {
     const places = section.cells.map((_, i) => first + i).filter(place => fits(CELLS[place]));
     first += section.cells.length;
     if (!places.length && (query || onlyMarked)) { headings.push(null); continue; }
-    const fit = Math.max(1, Math.floor((width + GAP) / (DATA.cell + GAP)));
+    // Two beside each other on a telephone. Columns that a sheet asks for are kept: the cells get smaller instead.
+    const fit = Math.max(width < 700 ? 2 : 1, Math.floor((width + GAP) / (DATA.cell + GAP)));
     const wanted = section.columns || fit;
-    // Columns that a sheet asks for are kept: the cells get smaller instead.
-    const side = Math.max(96, Math.min(DATA.cell, Math.floor((width + GAP) / wanted) - GAP));
+    const side = Math.max(96, Math.min(DATA.cell * 1.3, Math.floor((width + GAP) / wanted) - GAP));
     headings.push(list.length);
     list.push({ height: HEADING, draw: () => heading(section, places.length) });
     for (let i = 0; i < places.length; i += wanted) {
@@ -187,10 +187,12 @@ const KEYS = {
 };
 
 function prepareJump() {
+  byId('jump').append(el('option', { value: '' }, 'Go to a sheet'));
   DATA.sections.forEach((section, i) => byId('jump').append(el('option', { value: i }, elided(shown(section.title), 40))));
   byId('jump').onchange = () => {
     const row = headings[byId('jump').value];
-    if (row !== null) scrollBy(0, byId('cells').getBoundingClientRect().top + rows.tops[row] - 60);
+    byId('jump').value = '';
+    if (typeof row === 'number') scrollBy(0, byId('cells').getBoundingClientRect().top + rows.tops[row] - 60);
   };
 }
 

@@ -10,7 +10,8 @@ function offers(text) {
   const lower = text.trim().toLowerCase();
   const begin = DATA.classes.filter(c => c.toLowerCase().startsWith(lower));
   const hold = DATA.classes.filter(c => !begin.includes(c) && c.toLowerCase().includes(lower));
-  const list = [...begin, ...hold].filter(c => c !== asking.was).slice(0, MOST_OFFERED).map(label => ({ label }));
+  const exact = begin.filter(c => c === text.trim());
+  const list = [...new Set([...exact, ...begin, ...hold])].filter(c => c !== asking.was).slice(0, MOST_OFFERED).map(label => ({ label }));
   const typed = text.trim();
   if (typed && !DATA.classes.includes(typed)) list.push({ label: typed, fresh: true });
   return list;
@@ -21,13 +22,14 @@ function renderOffers() {
   list.replaceChildren(...offered.map((offer, i) => el('li', {
     role: 'option', id: `label-${i}`, 'aria-selected': String(i === picked), onclick: () => { picked = i; takeLabel(); },
   }, el('span', {}, shown(offer.label)), offer.fresh ? el('small', {}, 'new class') : null)));
-  byId('label-text').setAttribute('aria-activedescendant', offered.length ? `label-${picked}` : '');
-  byId('label-take').disabled = !offered.length;
+  byId('label-text').setAttribute('aria-activedescendant', offered[picked] ? `label-${picked}` : '');
+  byId('label-take').disabled = !offered[picked];
 }
 
 function typed() {
   offered = offers(byId('label-text').value);
-  picked = 0;
+  // Enter alone must not give a label that nobody chose; where there is only one other class it can be no other.
+  picked = byId('label-text').value.trim() || offered.length === 1 ? 0 : -1;
   renderOffers();
 }
 
@@ -58,7 +60,7 @@ function prepareLabel() {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (!step || !offered.length) return;
     event.preventDefault();
-    picked = (picked + step + offered.length) % offered.length;
+    picked = picked < 0 ? (step > 0 ? 0 : offered.length - 1) : (picked + step + offered.length) % offered.length;
     renderOffers();
   });
   byId('label-form').addEventListener('submit', event => { event.preventDefault(); takeLabel(); });
