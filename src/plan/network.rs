@@ -22,6 +22,9 @@ pub const KEPT_DOUBT: u32 = 25;
 /// Layers that one command runs at most, all its sizes together, before it answers no further questions.
 const LAYERS: u64 = 1_000_000;
 
+/// Size, half precision, fused attention.
+type Key = (Size, bool, bool);
+
 /// A network to be measured.
 #[derive(Debug, Clone)]
 pub struct Network {
@@ -39,7 +42,7 @@ pub struct Network {
     place: String,
     kind: Kind,
     /// What was measured before, without its layers, by size, precision and attention.
-    known: RefCell<BTreeMap<(Size, bool, bool), Result<Pair, String>>>,
+    known: RefCell<BTreeMap<Key, Result<Pair, String>>>,
     /// Layers that were run so far.
     ran: Cell<u64>,
 }

@@ -23,6 +23,7 @@ mod pictures;
 mod pack;
 mod plan;
 mod plan_models;
+mod plan_odd;
 mod plan_onnx;
 mod regress;
 mod regress_split;

@@ -163,6 +163,8 @@ fn mistakes_in_a_file_are_told_with_their_line() {
         ("conv 8 8", "too many"),
         ("relu 5", "too many"),
         ("keep x y", "too many"),
+        ("keep x", "no layers"),
+        ("0 x conv 8", "no layers"),
         ("groupnorm groups=0", "groups"),
         ("groupnorm groups=2", "groups"),
         ("window_attention heads=3 window=7 shift=99", "shift"),

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 
 use super::args::Global;
 use super::run;
-use super::terminal::{Terminal, columns};
+use super::terminal::{Terminal, columns, plural};
 use crate::decode::Contract;
 use crate::engine::cancel::Cancel;
 use crate::engine::flight::Flight;
@@ -26,7 +26,7 @@ use crate::plan::ledger::Line;
 use crate::plan::net::{Size, builtin};
 use crate::plan::network::Network;
 use crate::plan::sample::Sampled;
-use crate::plan::{cache, data, runs, sample};
+use crate::plan::{cache, data, remedies, runs, sample};
 use crate::source::Listing;
 
 /// The folder of remembered samples, in the user's cache folder.
@@ -69,12 +69,12 @@ impl Answer {
     }
 
     /// What to do when it does not fit.
-    fn steps(&self) -> Vec<gpu::Step> {
+    fn steps(&self) -> Vec<remedies::Step> {
         let (Some(net), Some(network), Some(vram)) = (&self.net, &self.network, self.vram) else {
             return Vec::new();
         };
         let at = |size, precision| network.sums(size, precision, self.fused).ok();
-        gpu::steps(net, self.training, vram, &at)
+        remedies::steps(net, self.training, vram, &at)
     }
 }
 
@@ -235,11 +235,20 @@ fn set(
     }
     let sampled = if args.no_sample { None } else { Some(sampled(&listing, args, global, flight, size)?) };
     let facts = data::facts(&listing, sampled.as_ref());
-    if facts.is_none() && is_here(args) {
+    let usable = listing.entries.iter().filter(|e| e.fault.is_none()).count();
+    if usable == 0 && is_here(args) {
         let why =
             "no pictures here, so the sums are of the network alone; name a set, as in `prep plan photos`";
         terminal.say(why);
         return Ok(Set::default());
+    }
+    if facts.is_none() {
+        let why = if args.no_sample {
+            "--no-sample, and no manifest tells their sizes"
+        } else {
+            "none can be decoded"
+        };
+        terminal.warn(&format!("{}: {why}; the sums are without them", plural(usable, "picture")));
     }
     for sentence in &listing.said {
         terminal.say(sentence);

@@ -75,6 +75,9 @@ pub fn run(file: &File, model: &Model, size: Size, rules: Rules) -> Result<Measu
     let tensor = runner.tape.input(shape.values()?);
     let mut scope = Scope { current: Value { tensor, shape }, kept: BTreeMap::new(), named: BTreeMap::new() };
     runner.lines(&model.lines, &mut scope)?;
+    if runner.measure.steps.is_empty() {
+        return Err("it has no layers".into());
+    }
     Ok(runner.finish())
 }
 
