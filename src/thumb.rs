@@ -75,7 +75,8 @@ fn small(
     let to = fitted(full, most);
     let turned = |(w, h): (u32, u32)| if header.orientation.swaps() { (h, w) } else { (w, h) };
     let scale = read.scale_for(header.size(), turned(to), GAP);
-    let extra = Resizer::need_bytes(scale.of(header.height), turned(to)) + 6 * u64::from(to.0) * u64::from(to.1);
+    let extra =
+        Resizer::need_bytes(scale.of(header.height), turned(to)) + 6 * u64::from(to.0) * u64::from(to.1);
     let mut held = pipe.pixels(read, scale, extra, item, codec)?;
     let (width, height) = held.decoded.true_size;
     let window = Window { left: 0.0, top: 0.0, width, height };

@@ -72,7 +72,9 @@ fn shown(source: &Source<'_>) -> Vec<usize> {
     // Of each code a part first, so that one code with thousands does not push out the others.
     for share in [200, usize::MAX] {
         let mut counts: HashMap<&str, usize> = HashMap::new();
-        for finding in source.findings.iter().filter(|f| f.code.severity > Severity::Info || f.is_set() || share < most) {
+        for finding in
+            source.findings.iter().filter(|f| f.code.severity > Severity::Info || f.is_set() || share < most)
+        {
             for row in &finding.images {
                 let n = counts.entry(finding.code.id).or_default();
                 if rows.len() < most && *n < share && seen.insert(*row) {
@@ -166,7 +168,11 @@ fn findings(source: &Source<'_>, places: &HashMap<usize, usize>) -> Vec<page::au
                 explain: group.code.meaning.into(),
                 advice: group.code.advice.into(),
                 count: group.count() as u64,
-                note: if is_set { format!("in {}", crate::names::plural(group.findings.len(), "set")) } else { String::new() },
+                note: if is_set {
+                    format!("in {}", crate::names::plural(group.findings.len(), "set"))
+                } else {
+                    String::new()
+                },
                 items: items.take(MOST_ITEMS).collect(),
             }
         })
@@ -188,7 +194,8 @@ fn sets(source: &Source<'_>, places: &HashMap<usize, usize>) -> Vec<Twins> {
         .filter_map(|mut findings| {
             findings.sort_by_key(|f| rank(f));
             let first = *findings.first()?;
-            let members: Vec<usize> = first.images.iter().filter_map(|row| places.get(row).copied()).collect();
+            let members: Vec<usize> =
+                first.images.iter().filter_map(|row| places.get(row).copied()).collect();
             let tier = |id: &str| match id {
                 "D001" => "same bytes",
                 "D002" | "D004" | "D005" => "same pixels",
@@ -331,7 +338,11 @@ fn histogram(title: &str, values: &[f64], edges: Vec<f64>, lines: Vec<(f64, Stri
     let last = counts.iter().rposition(|n| *n > 0).unwrap_or(counts.len() - 1);
     let edges = edges[first..=last + 1].to_vec();
     let lines = lines.into_iter().filter(|(at, _)| edges[0] < *at && *at < edges[edges.len() - 1]).collect();
-    chart(title, "", Kind::Histogram { counts: counts[first..=last].to_vec(), edges, lines, unit: unit.into() })
+    chart(
+        title,
+        "",
+        Kind::Histogram { counts: counts[first..=last].to_vec(), edges, lines, unit: unit.into() },
+    )
 }
 
 fn modes(source: &Source<'_>) -> Chart {
@@ -358,8 +369,9 @@ fn groups(source: &Source<'_>) -> Option<Chart> {
     for entry in source.listing.entries.iter().filter(|e| !e.group.is_empty()) {
         *groups.entry(&entry.group).or_default() += 1;
     }
-    (!groups.is_empty())
-        .then(|| bars("Images of the largest groups", groups.into_iter().map(|(name, n)| (name.to_owned(), n))))
+    (!groups.is_empty()).then(|| {
+        bars("Images of the largest groups", groups.into_iter().map(|(name, n)| (name.to_owned(), n)))
+    })
 }
 
 fn shortcuts(source: &Source<'_>) -> Vec<Shortcut> {
@@ -393,12 +405,24 @@ fn foot(source: &Source<'_>, images: usize, thumbs: usize) -> Foot {
         splits: parts(source.listing),
         definitions: vec![
             definition("brightness, contrast", "mean and standard deviation of BT.601 luma, 0 to 255"),
-            definition("sharpness", "variance of the four-neighbour Laplacian of luma, at a short edge of 160 to 319 pixels"),
+            definition(
+                "sharpness",
+                "variance of the four-neighbour Laplacian of luma, at a short edge of 160 to 319 pixels",
+            ),
             definition("entropy", "of the histogram of luma, in bits"),
             definition("border", "share of the picture that is a border of one tone"),
-            definition("near-duplicate", "signs of low DCT frequencies in eight orientations and windows, confirmed by the correlation of thumbnails laid over each other"),
-            definition("sure, suspected, scene", "versions of one shot; likely so, or shots of the same second; perhaps only the same scene"),
-            definition("kept", "of each set the one with the most pixels, then bytes; --exclude takes out the others"),
+            definition(
+                "near-duplicate",
+                "signs of low DCT frequencies in eight orientations and windows, confirmed by the correlation of thumbnails laid over each other",
+            ),
+            definition(
+                "sure, suspected, scene",
+                "versions of one shot; likely so, or shots of the same second; perhaps only the same scene",
+            ),
+            definition(
+                "kept",
+                "of each set the one with the most pixels, then bytes; --exclude takes out the others",
+            ),
         ],
         not_shown,
     }

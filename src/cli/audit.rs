@@ -162,8 +162,12 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal, flight: Option<&Fl
         terminal.say(&match (excluded.rows.is_empty(), global.dry_run) {
             (true, _) => "Nothing to exclude: no image is meant".to_owned(),
             (false, true) => format!("Would exclude {rows} in {place}"),
-            (false, false) if excluded.undoable => format!("Excluded {rows} in {place}; prep undo {undo} takes it back"),
-            (false, false) => format!("Excluded {rows} in {place} (nothing is kept for prep undo: there is no place for it)"),
+            (false, false) if excluded.undoable => {
+                format!("Excluded {rows} in {place}; prep undo {undo} takes it back")
+            }
+            (false, false) => format!(
+                "Excluded {rows} in {place} (nothing is kept for prep undo: there is no place for it)"
+            ),
         });
     }
     if !global.json && wishes.is_none() {
@@ -287,7 +291,9 @@ fn wishes(input: &Input) -> Result<(Input, Option<Vec<Wish>>)> {
         false
     });
     let is_list = |value: &&String| [".txt", ".csv", ".lst", ".list"].iter().any(|end| value.ends_with(end));
-    if let Some(list) = rest.exclude.iter().filter(is_list).find(|value| !value.contains(['*', '?', '[', '{'])) {
+    if let Some(list) =
+        rest.exclude.iter().filter(is_list).find(|value| !value.contains(['*', '?', '[', '{']))
+    {
         return Err(Error::Usage(format!("--exclude {}: there is no such list", shown(list))));
     }
     let any = !wishes.is_empty();
@@ -324,7 +330,8 @@ fn check_outputs(args: &Args, page: Option<&Path>) -> Result<()> {
 fn begins_with(path: &Path, begins: &str) -> bool {
     use std::io::Read;
     let mut start = Vec::new();
-    let read = std::fs::File::open(path).and_then(|file| file.take(begins.len() as u64).read_to_end(&mut start));
+    let read =
+        std::fs::File::open(path).and_then(|file| file.take(begins.len() as u64).read_to_end(&mut start));
     read.is_ok() && start.eq_ignore_ascii_case(begins.as_bytes())
 }
 

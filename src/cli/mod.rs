@@ -108,7 +108,13 @@ impl Command {
     /// Does it decode, so that a crash of a decoder must be survived?
     fn decodes(&self) -> bool {
         match self {
-            Self::Shrink(_) | Self::Audit(_) | Self::Stats(_) | Self::Plan(_) | Self::Pack(_) | Self::Sheet(_) | Self::Show(_) => true,
+            Self::Shrink(_)
+            | Self::Audit(_)
+            | Self::Stats(_)
+            | Self::Plan(_)
+            | Self::Pack(_)
+            | Self::Sheet(_)
+            | Self::Show(_) => true,
             Self::Split(args) => args.decodes(),
             Self::Weights(_) | Self::Apply(_) | Self::Undo(_) | Self::Cache(_) => false,
             Self::Verify(_) | Self::Unpack(_) => false,

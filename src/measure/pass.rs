@@ -42,25 +42,14 @@ pub fn pass(picture: &Rgb8) -> Pass {
             }
         }
     }
-    let small = if side > 1 {
-        Rgb8::new(across as u32, down as u32, small)
-    } else {
-        picture.clone()
-    };
+    let small = if side > 1 { Rgb8::new(across as u32, down as u32, small) } else { picture.clone() };
     let mut hash = [0; 16];
     hash.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
     Pass { hash, sums, small }
 }
 
 /// One row of squares: `side` rows of `row` bytes become `across` pixels, each the rounded mean of its square.
-fn average(
-    rows: &[u8],
-    row: usize,
-    side: usize,
-    across: usize,
-    columns: &mut [u16],
-    small: &mut Vec<u8>,
-) {
+fn average(rows: &[u8], row: usize, side: usize, across: usize, columns: &mut [u16], small: &mut Vec<u8>) {
     // 256 rows of 255 fit 16 bits; wrapping, so that the compiler adds several at a time.
     columns.fill(0);
     for line in rows.chunks_exact(row) {

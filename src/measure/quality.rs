@@ -193,7 +193,8 @@ fn grid(picture: &Rgb8) -> [u8; GRID * GRID * 3] {
         let across = part(x, width);
         let (mut sum, mut n) = ([0_u64; 3], 0_u64);
         for line in part(y, height) {
-            for pixel in picture.data[(line * width + across.start) * 3..(line * width + across.end) * 3].chunks_exact(3)
+            for pixel in picture.data[(line * width + across.start) * 3..(line * width + across.end) * 3]
+                .chunks_exact(3)
             {
                 for c in 0..3 {
                     sum[c] += u64::from(pixel[c]);
@@ -219,13 +220,17 @@ mod tests {
     use super::*;
 
     fn painted(width: u32, height: u32, pixel: impl Fn(u32, u32) -> [u8; 3]) -> Rgb8 {
-        let data = (0..height).flat_map(|y| (0..width).map(move |x| (x, y))).flat_map(|(x, y)| pixel(x, y)).collect();
+        let data = (0..height)
+            .flat_map(|y| (0..width).map(move |x| (x, y)))
+            .flat_map(|(x, y)| pixel(x, y))
+            .collect();
         Rgb8::new(width, height, data)
     }
 
     #[test]
     fn a_letterbox_is_a_border_and_one_tone_is_none() {
-        let boxed = painted(100, 100, |x, y| if (10..90).contains(&y) { [(x * 2) as u8, 90, 30] } else { [0; 3] });
+        let boxed =
+            painted(100, 100, |x, y| if (10..90).contains(&y) { [(x * 2) as u8, 90, 30] } else { [0; 3] });
         assert!((Quality::of(&boxed).border - 0.2).abs() < 0.001);
         assert_eq!(Quality::of(&painted(50, 50, |_, _| [7; 3])).border, 0.0);
     }

@@ -55,7 +55,9 @@ pub fn check_outside(input: &Path, place: &Path, option: &str) -> Result<()> {
     let inside = input.is_dir() && real_of_planned(place).starts_with(real_of_planned(input));
     if inside {
         let place = shown(place);
-        return Err(Error::Usage(format!("{option} {place} lies inside the data set: name a place outside of it")));
+        return Err(Error::Usage(format!(
+            "{option} {place} lies inside the data set: name a place outside of it"
+        )));
     }
     Ok(())
 }

@@ -10,7 +10,10 @@ const LAYERS: [&[&str]; 7] = [
     &["entry", "source", "manifest", "home", "facts", "shards"],
     &["engine"],
     &["near", "survey", "thumb"],
-    &["shrink", "stats", "split", "weights", "sheet", "pack", "audit", "plan", "verify", "unpack", "apply", "show"],
+    &[
+        "shrink", "stats", "split", "weights", "sheet", "pack", "audit", "plan", "verify", "unpack", "apply",
+        "show",
+    ],
     &["cli"],
 ];
 const JOBS: usize = 5;

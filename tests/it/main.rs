@@ -6,8 +6,8 @@
     reason = "tests write files and start threads as they like, and a panic is their verdict"
 )]
 
-mod audit;
 mod apply;
+mod audit;
 mod benign;
 mod damage;
 mod decode;
@@ -18,9 +18,9 @@ mod layers;
 mod manifest;
 mod memory;
 mod near;
+mod pack;
 mod page;
 mod pictures;
-mod pack;
 mod plan;
 mod plan_models;
 mod plan_odd;
