@@ -68,11 +68,11 @@ fn of_classes(listing: &Listing) -> Vec<Finding> {
         .collect();
     let largest = sizes.iter().max_by_key(|(label, n)| (**n, std::cmp::Reverse(**label)));
     let smallest = sizes.iter().min_by_key(|(label, n)| (**n, **label));
-    if let (Some((large, most)), Some((small, least))) = (largest, smallest) {
-        if *most > BALANCE * *least {
-            let detail = format!("{most} of {large} and {least} of {small}");
-            found.extend(Finding::place("L017", "classes", None, detail));
-        }
+    if let (Some((large, most)), Some((small, least))) = (largest, smallest)
+        && *most > BALANCE * *least
+    {
+        let detail = format!("{most} of {large} and {least} of {small}");
+        found.extend(Finding::place("L017", "classes", None, detail));
     }
     found
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::code::Severity;
 use super::finding::Finding;
+use crate::decode::Header;
 use crate::facts::Facts;
 use crate::fault::Status;
 use crate::page;
@@ -111,7 +112,7 @@ fn image(source: &Source<'_>, row: usize, thumb: Option<usize>) -> Image {
     let (entry, facts) = (&source.listing.entries[row], &source.facts[row]);
     let told = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     let header = facts.header.as_ref();
-    let (width, height) = header.map_or((0, 0), |h| h.size());
+    let (width, height) = header.map_or((0, 0), Header::size);
     Image {
         path: entry.path.clone(),
         label: told(&entry.label),
@@ -121,7 +122,7 @@ fn image(source: &Source<'_>, row: usize, thumb: Option<usize>) -> Image {
         height,
         bytes: facts.bytes,
         format: header.map(|h| h.format.name().to_owned()).unwrap_or_default(),
-        mode: header.map(|h| h.src_mode()).unwrap_or_default(),
+        mode: header.map(Header::src_mode).unwrap_or_default(),
         fault: facts.fault.as_ref().map(ToString::to_string),
         notes: facts.notes.iter().map(ToString::to_string).collect(),
         scores: facts.seen.as_ref().map_or_else(Vec::new, |s| {
@@ -303,22 +304,22 @@ fn charts(source: &Source<'_>) -> Vec<Chart> {
         charts.push(chart("Images of each class", "", Kind::Bars { parts: parts.clone(), bars }));
     }
     let usable = || source.facts.iter().filter(|f| f.fault.is_none());
-    let edges: Vec<f64> = usable().filter_map(|f| f.size()).map(|(w, h)| f64::from(w.min(h))).collect();
+    let edges: Vec<f64> = usable().filter_map(Facts::size).map(|(w, h)| f64::from(w.min(h))).collect();
     let steps = [0.0, 32.0, 64.0, 128.0, 224.0, 256.0, 384.0, 512.0, 768.0, 1024.0, 2048.0, 4096.0, 65_536.0];
-    charts.push(histogram("Short edge", &edges, steps.to_vec(), vec![(512.0, "prep shrink".into())], "px"));
+    charts.push(histogram("Short edge", &edges, &steps, vec![(512.0, "prep shrink".into())], "px"));
     let aspects: Vec<f64> =
-        usable().filter_map(|f| f.size()).map(|(w, h)| f64::from(w) / f64::from(h.max(1))).collect();
+        usable().filter_map(Facts::size).map(|(w, h)| f64::from(w) / f64::from(h.max(1))).collect();
     let steps = [0.0, 0.33, 0.5, 0.66, 0.75, 0.9, 1.1, 1.33, 1.5, 2.0, 3.0, 1e4];
-    charts.push(histogram("Width to height", &aspects, steps.to_vec(), Vec::new(), ""));
+    charts.push(histogram("Width to height", &aspects, &steps, Vec::new(), ""));
     charts.push(modes(source));
     let quality = |of: fn(&crate::measure::Quality) -> f32| -> Vec<f64> {
         usable().filter_map(|f| f.seen.as_ref()).map(|s| f64::from(of(&s.quality))).collect()
     };
-    let steps = (0..=16).map(|i| f64::from(i) * 16.0).collect();
-    charts.push(histogram("Mean brightness", &quality(|q| q.brightness), steps, Vec::new(), ""));
+    let steps: Vec<f64> = (0..=16).map(|i| f64::from(i) * 16.0).collect();
+    charts.push(histogram("Mean brightness", &quality(|q| q.brightness), &steps, Vec::new(), ""));
     let steps = [0.0, 3.0, 6.0, 12.0, 25.0, 50.0, 100.0, 200.0, 400.0, 800.0, 1600.0, 3200.0, 1e6];
     let blurry = vec![(12.0, "blurry below".into())];
-    charts.push(histogram("Sharpness", &quality(|q| q.sharpness), steps.to_vec(), blurry, ""));
+    charts.push(histogram("Sharpness", &quality(|q| q.sharpness), &steps, blurry, ""));
     charts.extend(groups(source));
     charts
 }
@@ -328,7 +329,7 @@ fn chart(title: &str, note: &str, kind: Kind) -> Chart {
 }
 
 /// Bins from the first that has something to the last.
-fn histogram(title: &str, values: &[f64], edges: Vec<f64>, lines: Vec<(f64, String)>, unit: &str) -> Chart {
+fn histogram(title: &str, values: &[f64], edges: &[f64], lines: Vec<(f64, String)>, unit: &str) -> Chart {
     let mut counts = vec![0_u64; edges.len() - 1];
     for value in values {
         let at = edges.partition_point(|e| e <= value).clamp(1, counts.len()) - 1;

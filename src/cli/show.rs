@@ -330,7 +330,7 @@ impl Told {
             None => rows.push(("like it", "not known: prep audit looks at all of the data".into())),
             Some(others) if others.is_empty() => rows.push(("like it", "nothing".into())),
             Some(others) => {
-                rows.extend(others.iter().map(|(other, how)| ("like it", neighbour(listing, *other, how))))
+                rows.extend(others.iter().map(|(other, how)| ("like it", neighbour(listing, *other, how))));
             }
         }
         rows

@@ -289,10 +289,11 @@ impl Jpeg<'_> {
     }
 
     #[cfg(feature = "turbo")]
-    fn decode(&self, stream: &[u8], scale: Scale, _codec: &mut Codec) -> Result<Pixels, Fault> {
+    fn decode(&self, stream: &[u8], scale: Scale, codec: &mut Codec) -> Result<Pixels, Fault> {
         let want = if self.ink() { Want::Cmyk } else { Want::Rgb };
         let size = (self.frame.width, self.frame.height);
-        super::turbo::decode(stream, size, scale, want).map_err(|text: String| refused(&text))
+        super::turbo::decode(stream, size, scale, want, &mut codec.spare)
+            .map_err(|text: String| refused(&text))
     }
 
     #[cfg(not(feature = "turbo"))]

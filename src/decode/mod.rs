@@ -119,9 +119,17 @@ pub struct Finish {
 pub struct Codec {
     baseline: baseline::Decoder,
     met: icc::Met,
+    /// The memory of a picture that was given back.
+    #[cfg_attr(not(feature = "turbo"), expect(dead_code, reason = "only libjpeg-turbo fills it"))]
+    spare: Vec<u8>,
 }
 
 impl Codec {
+    /// Takes back the memory of a picture that is no longer needed, for the next one; the caller bounds how much.
+    pub fn give_back(&mut self, data: Vec<u8>) {
+        self.spare = data;
+    }
+
     /// Empty scratch; decoders are made when they are first needed.
     pub fn new() -> Self {
         Self::default()

@@ -54,19 +54,25 @@ impl Drop for Handle {
     }
 }
 
-/// Decodes `jpeg`, whose header says `size`, at `scale`.
+/// Decodes `jpeg`, whose header says `size`, at `scale`, into the memory of `spare`.
 ///
 /// Every file gets an instance of its own, which costs microseconds. A kept one would carry the tables of one picture
 /// into the next, where a file that lacks its own would be decoded with its neighbour's: other pixels on other threads.
 ///
 /// # Errors
 /// The header is refused, or says another size than the caller saw.
-pub(super) fn decode(jpeg: &[u8], size: (u32, u32), scale: Scale, want: Want) -> Result<Pixels, String> {
+pub(super) fn decode(
+    jpeg: &[u8],
+    size: (u32, u32),
+    scale: Scale,
+    want: Want,
+    spare: &mut Vec<u8>,
+) -> Result<Pixels, String> {
     let handle = Handle::new(sys::TJINIT_TJINIT_DECOMPRESS)?;
     handle.set(sys::TJPARAM_TJPARAM_SCANLIMIT, MOST_SCANS as i32)?;
     // Profiles and other markers are read by the walker.
     handle.set(sys::TJPARAM_TJPARAM_SAVEMARKERS, 0)?;
-    decode_with(&handle, jpeg, size, scale, want)
+    decode_with(&handle, jpeg, size, scale, want, spare)
 }
 
 fn decode_with(
@@ -75,6 +81,7 @@ fn decode_with(
     size: (u32, u32),
     scale: Scale,
     want: Want,
+    spare: &mut Vec<u8>,
 ) -> Result<Pixels, String> {
     let (width, height) = scaled_header(handle, jpeg, size, scale)?;
     let (channels, format) = match want {
@@ -83,7 +90,10 @@ fn decode_with(
     };
     let pitch = width as usize * channels;
     let pitch_c = c_int::try_from(pitch).map_err(|_| "rows too long".to_owned())?;
-    let mut data = vec![0_u8; pitch * height as usize];
+    // A buffer that was given back spares the system the pages of a new one.
+    let mut data = std::mem::take(spare);
+    data.clear();
+    data.resize(pitch * height as usize, 0);
     // SAFETY: `jpeg` is alive and readable for its length. The library writes `height` rows of `pitch` bytes; both
     // come from its own reading of the header of these same bytes at this same scale (`scaled_header`), and `data`
     // has exactly that many bytes.

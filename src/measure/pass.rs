@@ -35,11 +35,16 @@ pub fn pass(picture: &Rgb8) -> Pass {
     let rows = side * (65_536 / (row * side).max(1)).max(1);
     for strip in picture.data.chunks((row * rows).max(1)) {
         hasher.update(strip);
-        sums.add(strip);
-        if side > 1 {
-            for square in strip.chunks_exact(row * side) {
-                average(square, row, side, across, &mut columns, &mut small);
-            }
+        if side == 1 {
+            sums.add(strip);
+            continue;
+        }
+        sums.add_squares(strip);
+        let squares = strip.chunks_exact(row * side);
+        sums.add_values(squares.remainder());
+        for square in squares {
+            average(square, row, side, across, &mut columns, &mut small);
+            sums.add_columns(&columns, side);
         }
     }
     let small = if side > 1 { Rgb8::new(across as u32, down as u32, small) } else { picture.clone() };

@@ -28,27 +28,29 @@ impl ImageSums {
 
     /// Adds pixels of the same picture: interleaved R, G, B.
     pub(super) fn add(&mut self, data: &[u8]) {
+        self.add_values(data);
+        self.add_squares(data);
+    }
+
+    /// Adds the values of pixels, and counts the pixels.
+    pub(super) fn add_values(&mut self, data: &[u8]) {
         self.pixels += data.len() as u64 / 3;
-        for turn in data.chunks(LANES * 4096) {
-            let (mut sum, mut squares) = ([0_u32; LANES], [0_u32; LANES]);
-            let (blocks, rest) = turn.as_chunks::<LANES>();
-            for block in blocks {
-                for lane in 0..LANES {
-                    let value = u16::from(block[lane]);
-                    // 4096 squares of 255 fit 32 bits; wrapping, so that the compiler adds several at a time.
-                    sum[lane] = sum[lane].wrapping_add(u32::from(value));
-                    squares[lane] = squares[lane].wrapping_add(u32::from(value.wrapping_mul(value)));
-                }
-            }
-            for (lane, value) in rest.iter().enumerate() {
-                sum[lane] += u32::from(*value);
-                squares[lane] += u32::from(*value) * u32::from(*value);
-            }
-            for lane in 0..LANES {
-                self.sum[lane % 3] += u64::from(sum[lane]);
-                self.squares[lane % 3] += u64::from(squares[lane]);
-            }
-        }
+        let lanes = lanes(data, u32::from);
+        self.sum.iter_mut().zip(lanes).for_each(|(sum, lane)| *sum += lane);
+    }
+
+    /// Adds the values of `rows` rows of pixels that were added up by column, and counts the pixels.
+    pub(super) fn add_columns(&mut self, columns: &[u16], rows: usize) {
+        self.pixels += (columns.len() / 3 * rows) as u64;
+        let lanes = lanes(columns, u32::from);
+        self.sum.iter_mut().zip(lanes).for_each(|(sum, lane)| *sum += lane);
+    }
+
+    /// Adds the squares of pixels.
+    pub(super) fn add_squares(&mut self, data: &[u8]) {
+        // 255 squared fits 16 bits.
+        let lanes = lanes(data, |value| u32::from(u16::from(value).wrapping_mul(u16::from(value))));
+        self.squares.iter_mut().zip(lanes).for_each(|(sum, lane)| *sum += lane);
     }
 
     /// Are all three channels the same, as in a gray picture? (Equal sums of values and squares.)
@@ -58,4 +60,23 @@ impl ImageSums {
             && self.squares[0] == self.squares[1]
             && self.squares[1] == self.squares[2]
     }
+}
+
+/// The sums of `of` over R, G and B.
+fn lanes<T: Copy>(data: &[T], of: impl Fn(T) -> u32) -> [u64; 3] {
+    let mut totals = [0_u64; 3];
+    // 65,536 values of 65,535 fit 32 bits.
+    for turn in data.chunks(LANES * 65_536) {
+        let mut sums = [0_u32; LANES];
+        let (blocks, rest) = turn.as_chunks::<LANES>();
+        for block in blocks {
+            for lane in 0..LANES {
+                // Nothing wraps; so the compiler adds several at a time.
+                sums[lane] = sums[lane].wrapping_add(of(block[lane]));
+            }
+        }
+        sums.iter().enumerate().for_each(|(lane, sum)| totals[lane % 3] += u64::from(*sum));
+        rest.iter().enumerate().for_each(|(lane, value)| totals[lane % 3] += u64::from(of(*value)));
+    }
+    totals
 }

@@ -160,7 +160,7 @@ fn wrapped(text: &str, width: u32, fonts: &mut Fonts) -> Vec<String> {
         let longer = lines.last().map(|last| format!("{last} {word}"));
         match (lines.last_mut(), longer) {
             (Some(last), Some(longer)) if line(fonts, &longer, TEXT, u32::MAX).width <= width => {
-                *last = longer
+                *last = longer;
             }
             _ => lines.push(word.to_owned()),
         }

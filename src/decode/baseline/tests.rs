@@ -56,7 +56,7 @@ fn ours(decoder: &mut Decoder, bytes: &[u8], scale: Scale) -> Option<Pixels> {
 
 fn theirs(bytes: &[u8], scale: Scale) -> Pixels {
     let frame = walk::walk(bytes, 0).unwrap().frame.unwrap();
-    turbo::decode(bytes, (frame.width, frame.height), scale, Want::Rgb).unwrap()
+    turbo::decode(bytes, (frame.width, frame.height), scale, Want::Rgb, &mut Vec::new()).unwrap()
 }
 
 /// Mean difference by channel (signed), and mean of the absolute ones.
