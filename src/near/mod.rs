@@ -1,7 +1,7 @@
 //! Near-duplicates among prints: the same picture resized, compressed, recoloured, turned, mirrored, cropped by up to
 //! 10 % a side or rotated by some degrees.
 //!
-//! Brute force over all pairs ([`scan`]): 63 bits, then 255, then a look at the thumbnails ([`check`]). No index: at
+//! Brute force over all pairs (`scan`): 63 bits, then 255, then a look at the thumbnails (`check`). No index: at
 //! the distances that matter none is faster. Pictures of 50,000 and fewer are compared with windows, a million and
 //! fewer in eight orientations, more as they are; [`Found::depth`] says what was done.
 //!

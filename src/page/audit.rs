@@ -166,7 +166,7 @@ pub struct Image {
     /// Measures, in the order of [`Audit::scores`]; none where it was not measured.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub scores: Vec<f32>,
-    /// Which of the thumbnails handed to [`write`] it is, from 0.
+    /// Which of the thumbnails handed to [`write()`] it is, from 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thumb: Option<usize>,
 }

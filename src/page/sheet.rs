@@ -77,7 +77,7 @@ pub struct Cell {
     /// Why it cannot be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
-    /// Which of the thumbnails handed to [`write`] it is, from 0.
+    /// Which of the thumbnails handed to [`write()`] it is, from 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thumb: Option<usize>,
 }
