@@ -1,33 +1,30 @@
 //! `prep audit`: options, and the findings as a summary, a document, or tables.
 
+mod exclude;
 mod html;
+mod words;
 
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use serde_json::{Map, Value, json};
 
+use self::exclude::Excluded;
 use super::args::{Global, Input};
 use super::run;
-use super::terminal::{Terminal, bytes, columns, plural, thousands};
+use super::terminal::{Terminal, plural, thousands};
 use super::watch::watcher;
-use crate::audit::{self, CODES, Choice, Code, Exclusion, Finding, Severity};
+use crate::audit::{self, CODES, Choice, Finding, Severity};
 use crate::decode::Contract;
 use crate::engine::cancel::Cancel;
 use crate::engine::crew::Crew;
 use crate::engine::flight::Flight;
 use crate::engine::pipe::{Damage, Pipe};
 use crate::error::{Error, Result};
-use crate::facts::Facts;
-use crate::fault::{Cause, Fault, Status};
-use crate::home::Home;
+use crate::fault::Status;
 use crate::names::shown;
 use crate::near;
-use crate::source::{self, Listing};
+use crate::source;
 use crate::survey;
-
-/// The JSON document's version.
-const SCHEMA: u32 = 1;
 
 /// All that is wrong with a data set: files that do not decode, duplicates, leaks between splits, faults of the label
 /// table, shortcuts. Every file is decoded whole, once; what was found is kept in a cache.
@@ -100,10 +97,10 @@ impl FailOn {
 /// What ends the run.
 pub fn run(args: &Args, global: &Global, terminal: &Terminal, flight: Option<&Flight>) -> Result<u8> {
     if let Some(code) = &args.explain {
-        return terminal.result(&explain(code)?).map(|()| 0);
+        return terminal.result(&words::explain(code)?).map(|()| 0);
     }
     let choice = choice(args)?;
-    let (input, wishes) = wishes(&args.input)?;
+    let (input, wishes) = exclude::wishes(&args.input)?;
     let page = page(args, &input)?;
     check_outputs(args, page.as_deref())?;
     let cancel = Cancel::on_signals();
@@ -131,7 +128,7 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal, flight: Option<&Fl
         Some(wishes) => {
             // --select and --ignore choose what is told, not what is there.
             let all = audit::judge(&listing, &survey.facts, &alike, others, &Choice::default());
-            exclude(wishes, &listing, &home, &all, global.dry_run)?
+            exclude::exclude(wishes, &listing, &home, &all, global.dry_run)?
         }
         None => Excluded::default(),
     };
@@ -148,9 +145,9 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal, flight: Option<&Fl
         html::write(path, &report, &pipe, &crew)?;
     }
     if global.json {
-        terminal.result(&document(&input, &listing, &survey.facts, &findings, excluded.rows.len()))?;
+        terminal.result(&words::document(&input, &listing, &survey.facts, &findings, excluded.rows.len()))?;
     } else {
-        terminal.result(&summary(&input, &listing, &survey.facts, &findings, terminal.verbose > 0))?;
+        terminal.result(&words::summary(&input, &listing, &survey.facts, &findings, terminal.verbose > 0))?;
     }
     for path in [&args.facts, &args.findings, &page].into_iter().flatten() {
         terminal.say(&format!("Written: {}", shown(&super::terminal::near(path))));
@@ -171,7 +168,7 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal, flight: Option<&Fl
         });
     }
     if !global.json && wishes.is_none() {
-        terminal.say(&next(&input, &findings, page.is_some()));
+        terminal.say(&words::next(&input, &findings, page.is_some()));
     }
     let bad = survey.facts.iter().filter(|f| is_bad(f.status())).count();
     let counts = |f: &&Finding| !audit::is_settled(f, &excluded.rows);
@@ -263,43 +260,6 @@ fn choice(args: &Args) -> Result<Choice> {
     Ok(Choice { select: args.select.clone(), ignore: args.ignore.clone() })
 }
 
-/// What `--exclude` names: for other commands globs of files to leave unseen, here also codes and lists.
-enum Wish {
-    Codes(Vec<String>),
-    List(PathBuf),
-}
-
-fn wishes(input: &Input) -> Result<(Input, Option<Vec<Wish>>)> {
-    let mut rest = input.clone();
-    let mut wishes = Vec::new();
-    rest.exclude.retain(|value| {
-        let patterns: Vec<String> = value.split(',').map(|p| p.trim().to_owned()).collect();
-        let are_codes = patterns.iter().all(|p| {
-            let (family, number) = p.split_at_checked(1).unwrap_or(("", ""));
-            "FMDLSQX".contains(&family.to_uppercase())
-                && !family.is_empty()
-                && number.len() <= 3
-                && number.bytes().all(|b| b.is_ascii_digit())
-        });
-        if are_codes {
-            wishes.push(Wish::Codes(patterns));
-        } else if Path::new(value).is_file() {
-            wishes.push(Wish::List(PathBuf::from(value)));
-        } else {
-            return true;
-        }
-        false
-    });
-    let is_list = |value: &&String| [".txt", ".csv", ".lst", ".list"].iter().any(|end| value.ends_with(end));
-    if let Some(list) =
-        rest.exclude.iter().filter(is_list).find(|value| !value.contains(['*', '?', '[', '{']))
-    {
-        return Err(Error::Usage(format!("--exclude {}: there is no such list", shown(list))));
-    }
-    let any = !wishes.is_empty();
-    Ok((rest, any.then_some(wishes)))
-}
-
 /// Refuses to write over anything that an earlier audit did not write, before the work begins.
 fn check_outputs(args: &Args, page: Option<&Path>) -> Result<()> {
     let facts = audit::FACTS.join(",");
@@ -333,179 +293,4 @@ fn begins_with(path: &Path, begins: &str) -> bool {
     let read =
         std::fs::File::open(path).and_then(|file| file.take(begins.len() as u64).read_to_end(&mut start));
     read.is_ok() && start.eq_ignore_ascii_case(begins.as_bytes())
-}
-
-/// What `--exclude` did.
-#[derive(Default)]
-struct Excluded {
-    rows: Exclusion,
-    undoable: bool,
-}
-
-/// Marks rows in the manifest, and gives them.
-fn exclude(
-    wishes: &[Wish],
-    listing: &Listing,
-    home: &Home,
-    findings: &[Finding],
-    dry_run: bool,
-) -> Result<Excluded> {
-    let (mut out, mut undoable) = (Exclusion::new(), false);
-    for wish in wishes {
-        out.extend(match wish {
-            Wish::Codes(patterns) => audit::by_codes(findings, patterns)?,
-            Wish::List(path) => {
-                let text = std::fs::read(path).map_err(|e| Error::read("reading the list", path, e))?;
-                audit::by_list(&listing.entries, &String::from_utf8_lossy(&text))?
-            }
-        });
-    }
-    if !dry_run && !out.is_empty() {
-        let mark = |at: usize, row: &mut crate::manifest::Row| {
-            if let Some(why) = out.get(&at) {
-                let fault = Fault::new(Cause::Excluded, why.clone());
-                row.status = fault.status();
-                row.fault = Some(fault);
-            }
-        };
-        undoable = home.rewrite(listing, "audit --exclude", mark, |_| {})?.undoable;
-    }
-    Ok(Excluded { rows: out, undoable })
-}
-
-/// What a code means, for a person.
-fn explain(id: &str) -> Result<String> {
-    if id.eq_ignore_ascii_case("all") {
-        let rows: Vec<Vec<String>> = CODES
-            .iter()
-            .map(|c| vec![c.id.to_owned(), c.severity.as_str().to_owned(), c.title.to_owned()])
-            .collect();
-        return Ok(columns(&rows, &[false, false, false]));
-    }
-    let code = Code::find(id).ok_or_else(|| {
-        Error::Usage(format!("`{}` is no code of a finding; --explain all lists them", shown(id)))
-    })?;
-    let (title, severity) = (code.title, code.severity.as_str());
-    Ok(format!("{} {title} ({severity})\n\n{}\n\nWhat to do: {}\n", code.id, code.meaning, code.advice))
-}
-
-/// What to type next.
-fn next(input: &Input, findings: &[Finding], has_page: bool) -> String {
-    let word = super::terminal::shell_word(&input.input);
-    match findings.iter().map(|f| f.code.severity).max() {
-        Some(Severity::Error | Severity::Warning) if !has_page => {
-            format!(
-                "Next: prep audit {word} --html to look at them, prep audit --explain CODE for what a code means"
-            )
-        }
-        Some(Severity::Error | Severity::Warning) => {
-            format!(
-                "Next: prep audit {word} --exclude D001 (codes, or a list saved from the report), then prep shrink {word}"
-            )
-        }
-        _ => format!("Next: prep shrink {word} --short-edge 512"),
-    }
-}
-
-/// The summary: worst first, one example each.
-fn summary(input: &Input, listing: &Listing, facts: &[Facts], findings: &[Finding], all: bool) -> String {
-    let total: u64 = facts.iter().map(|f| f.bytes).sum();
-    let classes = match listing.classes.len() {
-        0 => "no labels".to_owned(),
-        n => plural(n, "class"),
-    };
-    let usable = facts.iter().filter(|f| f.fault.is_none()).count();
-    let mut out = format!(
-        "{}: {}, {} usable, {classes}, {}\n",
-        shown(&input.input),
-        plural(facts.len(), "row"),
-        thousands(usable as u64),
-        bytes(total),
-    );
-    let mut rows = Vec::new();
-    for group in audit::groups(findings) {
-        let code = group.code;
-        let count = thousands(group.count() as u64);
-        let example = example(listing, group.findings[0], group.findings.len() - 1);
-        rows.push(vec![code.severity.as_str().into(), code.id.into(), code.title.into(), count, example]);
-        if all {
-            for finding in &group.findings {
-                rows.push(vec![
-                    String::new(),
-                    String::new(),
-                    String::new(),
-                    String::new(),
-                    place(listing, finding),
-                ]);
-            }
-        }
-    }
-    out.push_str(&columns(&rows, &[false, false, false, true, false]));
-    let (errors, warnings) =
-        (audit::count(findings, Severity::Error), audit::count(findings, Severity::Warning));
-    out.push_str(&match (errors, warnings) {
-        (0, 0) => "Nothing that needs mending.\n".to_owned(),
-        (errors, warnings) => format!("{}, {}.\n", plural(errors, "error"), plural(warnings, "warning")),
-    });
-    out
-}
-
-/// One finding in a line: where, and the evidence.
-fn place(listing: &Listing, finding: &Finding) -> String {
-    let names: Vec<String> = match finding.images.as_slice() {
-        [] => vec![shown(&finding.at).to_string()],
-        images => images.iter().map(|i| shown(&listing.entries[*i].path).to_string()).collect(),
-    };
-    let line = finding.line.map(|n| format!(" (line {n})")).unwrap_or_default();
-    format!("{}{line}: {}", names.join(" = "), shown(&finding.detail))
-}
-
-fn example(listing: &Listing, finding: &Finding, more: usize) -> String {
-    let name = match finding.images.first() {
-        Some(image) => shown(&listing.entries[*image].path).to_string(),
-        None => shown(&finding.at).to_string(),
-    };
-    let more = if more > 0 { format!(" +{}", thousands(more as u64)) } else { String::new() };
-    // Notes are codes; what a person reads is behind them.
-    let detail = shown(&finding.detail).to_string();
-    format!("{name}{more}: {detail}")
-}
-
-fn document(
-    input: &Input,
-    listing: &Listing,
-    facts: &[Facts],
-    findings: &[Finding],
-    excluded: usize,
-) -> String {
-    let path = |i: &usize| listing.entries[*i].path.clone();
-    let codes: Vec<Value> = audit::groups(findings)
-        .iter()
-        .map(|g| {
-            json!({"code": g.code.id, "severity": g.code.severity.as_str(), "title": g.code.title,
-                "findings": g.findings.len(), "images": g.images, "advice": g.code.advice})
-        })
-        .collect();
-    let all: Vec<Value> = findings
-        .iter()
-        .map(|f| {
-            json!({"code": f.code.id, "severity": f.code.severity.as_str(),
-                "paths": f.images.iter().map(path).collect::<Vec<_>>(),
-                "at": f.at, "line": f.line, "detail": f.detail})
-        })
-        .collect();
-    let count = |severity: Severity| audit::count(findings, severity);
-    let mut statuses = Map::new();
-    for facts in facts {
-        let n = statuses.entry(facts.status().as_str()).or_insert(json!(0));
-        *n = json!(n.as_u64().unwrap_or(0) + 1);
-    }
-    let document = json!({
-        "schema": SCHEMA, "command": "audit", "input": shown(&input.input).to_string(),
-        "rows": facts.len(), "bytes": facts.iter().map(|f| f.bytes).sum::<u64>(), "classes": listing.classes,
-        "statuses": statuses, "excluded": excluded,
-        "errors": count(Severity::Error), "warnings": count(Severity::Warning), "infos": count(Severity::Info),
-        "codes": codes, "findings": all,
-    });
-    format!("{document:#}\n")
 }
