@@ -262,22 +262,20 @@ fn choice(args: &Args) -> Result<Choice> {
 
 /// Refuses to write over anything that an earlier audit did not write, before the work begins.
 fn check_outputs(args: &Args, page: Option<&Path>) -> Result<()> {
-    let facts = audit::FACTS.join(",");
-    let findings = audit::FINDINGS.join(",");
-    let outputs = [
-        (args.facts.as_deref(), facts.as_str()),
-        (args.findings.as_deref(), findings.as_str()),
-        (page, "<!doctype html>"),
+    let is_table = |text: &[u8], columns: &[&str]| text.starts_with(columns.join(",").as_bytes());
+    let outputs: [(Option<&Path>, &dyn Fn(&[u8]) -> bool); 3] = [
+        (args.facts.as_deref(), &|text| is_table(text, &audit::FACTS)),
+        (args.findings.as_deref(), &|text| is_table(text, &audit::FINDINGS)),
+        (page, &crate::page::is_ours),
     ];
     let mut taken: Vec<&Path> = Vec::new();
-    for (path, begins) in outputs.into_iter().filter_map(|(path, begins)| Some((path?, begins))) {
+    for (path, is_ours) in outputs.into_iter().filter_map(|(path, is_ours)| Some((path?, is_ours))) {
         if taken.contains(&path) {
             return Err(Error::Usage(format!("{} is named for two outputs", shown(path))));
         }
         taken.push(path);
         let Ok(meta) = path.metadata() else { continue };
-        let ours = meta.is_file() && begins_with(path, begins);
-        if !ours {
+        if !meta.is_file() || !is_ours(&beginning(path)) {
             return Err(Error::Outputs(format!(
                 "{} is there and was not written by prep audit: name another file",
                 shown(path)
@@ -287,10 +285,10 @@ fn check_outputs(args: &Args, page: Option<&Path>) -> Result<()> {
     Ok(())
 }
 
-fn begins_with(path: &Path, begins: &str) -> bool {
+/// The first bytes of a file; none where it cannot be read.
+fn beginning(path: &Path) -> Vec<u8> {
     use std::io::Read;
     let mut start = Vec::new();
-    let read =
-        std::fs::File::open(path).and_then(|file| file.take(begins.len() as u64).read_to_end(&mut start));
-    read.is_ok() && start.eq_ignore_ascii_case(begins.as_bytes())
+    let _ = std::fs::File::open(path).and_then(|file| file.take(4096).read_to_end(&mut start));
+    start
 }

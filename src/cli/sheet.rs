@@ -242,7 +242,10 @@ impl Target {
         if let Some(out) = &args.out {
             let is_page = out.extension().is_some_and(|e| e.eq_ignore_ascii_case("html"));
             return match (encoding, is_page) {
-                (None, true) => Ok(Self::Page(out.clone())),
+                (None, true) => {
+                    check_page(input, listing, out)?;
+                    Ok(Self::Page(out.clone()))
+                }
                 (Some(_), true) => {
                     let out = shown(out);
                     Err(Error::Usage(format!(
@@ -268,6 +271,20 @@ impl Target {
         match self {
             Self::Page(path) | Self::Folder(path, _) => path,
         }
+    }
+}
+
+/// Refuses a page among the pictures, and one in the place of a file that is no page of prep.
+fn check_page(input: &Path, listing: &Listing, out: &Path) -> Result<()> {
+    if !is_workspace(listing) {
+        place::check_outside(input, out, "-o")?;
+    }
+    match std::fs::read(out) {
+        Ok(text) if !crate::page::is_ours(&text) => {
+            let why = "is there and is no page of prep: name another file";
+            Err(Error::Outputs(format!("{} {why}", shown(out))))
+        }
+        _ => Ok(()),
     }
 }
 

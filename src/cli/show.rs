@@ -425,7 +425,7 @@ fn draw(
     )?;
     let Some(look) = drawn else { return Ok(()) };
     match protocol.draw(&look.picture) {
-        Ok(text) => terminal.result(&text),
+        Ok(text) => terminal.picture(&text),
         Err(why) => {
             terminal.say(&why);
             Ok(())

@@ -72,6 +72,20 @@ impl Terminal {
         }
     }
 
+    /// A picture in the words of a terminal: escapes and all. Never text of the user's.
+    ///
+    /// # Errors
+    /// As [`Self::result`].
+    pub fn picture(&self, drawn: &str) -> Result<()> {
+        let mut out = io::stdout().lock();
+        match out.write_all(drawn.as_bytes()).and_then(|()| out.flush()) {
+            Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
+                Err(Error::write("drawing the picture", "standard output", e))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Is nothing to be said but warnings?
     pub fn is_quiet(&self) -> bool {
         self.quiet > 0

@@ -112,7 +112,7 @@ fn entropy(histogram: &[u32; 256], n: f64) -> f32 {
         let p = f64::from(count) / n;
         -p * p.log2()
     };
-    histogram.iter().filter(|c| **c > 0).map(|c| bits(*c)).sum::<f64>() as f32
+    histogram.iter().filter(|c| **c > 0).map(|c| bits(*c)).sum::<f64>().abs() as f32
 }
 
 /// Integers up to the last division: the same on every machine.

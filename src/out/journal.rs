@@ -6,6 +6,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use super::sync_batch;
@@ -41,6 +42,7 @@ impl Journal {
             .write(true)
             .create(true)
             .truncate(false)
+            .custom_flags(super::NO_LINK)
             .open(path)
             .map_err(|e| Error::write(DOING, path, e))?;
         if keep {

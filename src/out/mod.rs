@@ -12,6 +12,7 @@ mod spool;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Seek, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -229,6 +230,9 @@ fn sync_folder(target: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
+/// A link in the place of a file is not followed: the folder may come from somebody else.
+const NO_LINK: i32 = rustix::fs::OFlags::NOFOLLOW.bits() as i32;
+
 /// An output folder that this run alone writes to, until it is dropped.
 #[derive(Debug)]
 pub struct Claim {
@@ -250,12 +254,17 @@ impl Claim {
         let doing = "preparing the output folder";
         let corner = folder.join(Self::CORNER);
         fs::create_dir_all(&corner).map_err(|e| Error::write(doing, &corner, e))?;
+        if corner.is_symlink() {
+            let corner = crate::names::shown(&corner).to_string();
+            return Err(Error::Outputs(format!("{corner} is a link: prep does not write through links")));
+        }
         let path = corner.join("lock");
         let mut lock = OpenOptions::new()
             .read(true)
             .write(true)
             .create(true)
             .truncate(false)
+            .custom_flags(NO_LINK)
             .open(&path)
             .map_err(|e| Error::write(doing, &path, e))?;
         match lock.try_lock() {

@@ -13,7 +13,7 @@ use super::{Done, Filled, Known, Options, Order, Report};
 use crate::decode::{Alpha, Icc};
 use crate::error::{Error, Result};
 use crate::fault::{Fault, Status};
-use crate::out::{self, Claim};
+use crate::out::{self};
 use crate::shards::sum::SummedFile;
 use crate::shards::tables::{self, Content, Counts};
 use crate::shards::{
@@ -41,7 +41,7 @@ pub fn run(
     known: &Known,
     folder: &Path,
     options: &Options,
-    parts: &[Part],
+    (parts, before): (&[Part], &[String]),
     done: Done,
 ) -> Result<Report> {
     account(listing, &done)?;
@@ -57,7 +57,7 @@ pub fn run(
     let mut files = BTreeMap::new();
     files.insert(LEFT_OUT.to_owned(), left_out(listing, folder, &left)?);
     files.insert(READER.to_owned(), reader(folder)?);
-    sweep(folder, &finished)?;
+    sweep(folder, &finished, before)?;
     let report = report(listing, folder, &finished, &left, resumed);
     let manifest = manifest(listing, known, options, &finished, &files, &report);
     out::sync_batch(folder)?;
@@ -157,7 +157,7 @@ fn reader(folder: &Path) -> Result<FileSum> {
 }
 
 /// Removes what an earlier run has left of shards and tables that this one does not have.
-fn sweep(folder: &Path, finished: &[Finished<'_>]) -> Result<()> {
+fn sweep(folder: &Path, finished: &[Finished<'_>], before: &[String]) -> Result<()> {
     let mut wanted = BTreeSet::new();
     for f in finished {
         let below = folder.join(&f.part.folder);
@@ -165,16 +165,18 @@ fn sweep(folder: &Path, finished: &[Finished<'_>]) -> Result<()> {
         wanted.extend(f.tables.keys().map(|name| below.join(name)));
     }
     let doing = "looking for what an earlier run has left";
-    let entries = fs::read_dir(folder).map_err(|e| Error::read(doing, folder, e))?;
-    for below in entries.flatten() {
-        let is_folder = below.file_type().is_ok_and(|kind| kind.is_dir());
-        if !is_folder || below.file_name() == Claim::CORNER {
+    // Folders of parts alone, of this cache and of the one that was here: whatever else lies here is not ours.
+    let parts: BTreeSet<&str> =
+        finished.iter().map(|f| f.part.folder.as_str()).chain(before.iter().map(String::as_str)).collect();
+    for part in parts {
+        let below = folder.join(part);
+        if !below.symlink_metadata().is_ok_and(|meta| meta.is_dir()) {
             continue;
         }
-        let files = fs::read_dir(below.path()).map_err(|e| Error::read(doing, below.path(), e))?;
+        let files = fs::read_dir(&below).map_err(|e| Error::read(doing, &below, e))?;
         for file in files.flatten() {
             let name = file.file_name().to_string_lossy().into_owned();
-            if is_ours(&name) && !wanted.contains(&file.path()) {
+            if is_ours(&name, part) && !wanted.contains(&file.path()) {
                 out::remove("removing what an earlier run has left", &file.path())?;
             }
         }
@@ -182,8 +184,8 @@ fn sweep(folder: &Path, finished: &[Finished<'_>]) -> Result<()> {
     Ok(())
 }
 
-/// Is it a name that only prep gives?
-fn is_ours(name: &str) -> bool {
+/// Is it a name that prep gives in the folder of `part`?
+fn is_ours(name: &str, part: &str) -> bool {
     let tables =
         ["rows.npy", "labels.npy", "class_ptr.npy", "class_rows.npy", "ids.csv", "index.json", "wids.json"];
     let numbered = |before: &str, after: &str| {
@@ -196,9 +198,9 @@ fn is_ours(name: &str) -> bool {
         || numbered("images-", ".npy")
         || numbered("labels-", ".npy")
         || numbered("records-", ".json")
-        || name.ends_with(".tar")
-        || name.ends_with(".idx")
-        || name.ends_with(".beton")
+        || numbered(&format!("{part}-"), ".tar")
+        || numbered(&format!("{part}-"), ".idx")
+        || name == format!("{part}.beton")
 }
 
 fn report(

@@ -177,16 +177,16 @@ pub fn run(
     crew: &Crew<'_>,
     watch: &mut dyn Watch,
 ) -> Result<Report> {
-    check_ours(folder)?;
+    let parts = order::parts(listing, options.order, options.seed);
+    if parts.is_empty() {
+        return Err(Error::Usage("none of these rows is a usable picture".into()));
+    }
+    let before = check_ours(folder, &parts)?;
     let claim = Claim::take(folder)?;
     claim.sweep();
     let heading = format!("{} input={}", options.heading(), digest(listing));
     let path = folder.join(Claim::CORNER).join(JOURNAL);
     let (mut journal, lines) = open_journal(&path, folder, &heading, options)?;
-    let parts = order::parts(listing, options.order, options.seed);
-    if parts.is_empty() {
-        return Err(Error::Usage("none of these rows is a usable picture".into()));
-    }
     for part in &parts {
         place::check_no_links(&folder.join(&part.folder), std::iter::empty())?;
     }
@@ -201,27 +201,34 @@ pub fn run(
     let settled = journal.settle();
     let done = done?;
     settled?;
-    finish::run(listing, known, folder, options, &parts, done)
+    finish::run(listing, known, folder, options, (&parts, &before), done)
 }
 
-/// Refuses a folder in which something else lies.
-fn check_ours(folder: &Path) -> Result<()> {
+/// Refuses a folder in which something else lies; gives the folders of the parts of an earlier cache.
+fn check_ours(folder: &Path, parts: &[Part]) -> Result<Vec<String>> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(e) => return Err(Error::read("looking into the output folder", folder, e)),
     };
-    let ours =
-        folder.join(Claim::CORNER).join(JOURNAL).is_file() || crate::shards::Cache::open(folder).is_ok();
+    let cache = crate::shards::Cache::open(folder).ok();
+    let (begun, lines) = journal::read_any(&folder.join(Claim::CORNER).join(JOURNAL)).unwrap_or_default();
+    let ours = cache.is_some() || !lines.is_empty();
+    // A run that was stopped before its first shard has left empty folders of its parts at most.
+    let begun_here =
+        |name: &std::ffi::OsString| begun.is_some() && parts.iter().any(|p| name == p.folder.as_str());
     let mut names: Vec<_> = entries.flatten().map(|entry| entry.file_name()).collect();
-    names.retain(|name| name != Claim::CORNER);
+    names.retain(|name| name != Claim::CORNER && !begun_here(name));
     match names.into_iter().min() {
         Some(name) if !ours => Err(Error::Outputs(format!(
             "the output folder {} was not made by `prep pack` and is not empty ({} lies there); choose another with -o",
             shown(folder),
             shown(&name)
         ))),
-        _ => Ok(()),
+        _ => {
+            Ok(cache
+                .map_or_else(Vec::new, |cache| cache.splits.into_iter().map(|split| split.folder).collect()))
+        }
     }
 }
 

@@ -50,6 +50,13 @@ impl Severity {
     }
 }
 
+/// Is `text` one of these pages, of this or an earlier version?
+pub fn is_ours(text: &[u8]) -> bool {
+    let head = &text[..text.len().min(4096)];
+    let has = |word: &[u8]| head.windows(word.len()).any(|at| at == word);
+    head.starts_with(b"<!doctype html>") && (has(b"prep audit</title>") || has(b"prep sheet</title>"))
+}
+
 /// What a page is made of.
 struct Page<'a> {
     template: &'static str,

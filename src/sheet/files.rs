@@ -45,9 +45,9 @@ impl Folder {
     /// [`Error::Outputs`] for any other.
     pub fn take(folder: &Path, encoding: Encoding) -> Result<Self> {
         let before = match table::read(&folder.join(INDEX)) {
-            Ok(index) => names_in(&index),
-            Err(_) if is_free(folder) => Vec::new(),
-            Err(_) => {
+            Ok(index) if index.columns == COLUMNS => names_in(&index),
+            _ if is_free(folder) => Vec::new(),
+            _ => {
                 let why = "is not empty and was not made by prep sheet: name another folder with -o";
                 return Err(Error::Outputs(format!("{} {why}", shown(folder))));
             }
@@ -71,6 +71,11 @@ impl Folder {
         let drawn = self.encoder.encode(picture, self.encoding, &mut bytes);
         drawn
             .map_err(|why| Error::Usage(format!("{why}; smaller cells (--cell) or another --format help")))?;
+        let index = self.folder.join(INDEX);
+        if self.written.is_empty() && !index.exists() {
+            // The claim to the folder: a run that is interrupted can be repeated.
+            out::write_whole(DOING, &index, format!("{}\n", COLUMNS.join(",")).as_bytes(), false)?;
+        }
         out::write_whole(DOING, &self.folder.join(&name), &bytes, false)?;
         self.written.push(name);
         Ok(())

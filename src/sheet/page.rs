@@ -104,7 +104,7 @@ pub fn of_groups(
 }
 
 fn sheets(listing: &Listing, groups: &[(Group, Vec<usize>)], grid: &Grid, stamp: &str) -> Result<Vec<Page>> {
-    let wanted = grid.per_group.max(1) as u32;
+    let wanted = wanted(grid);
     let columns = grid.columns.unwrap_or_else(|| (f64::from(wanted).sqrt().ceil()) as u32).clamp(1, wanted);
     let shape = Shape {
         cell: grid.cell.unwrap_or(256),
@@ -129,13 +129,18 @@ fn sheets(listing: &Listing, groups: &[(Group, Vec<usize>)], grid: &Grid, stamp:
     Ok(groups.iter().map(page).collect())
 }
 
+/// Cells of a group.
+fn wanted(grid: &Grid) -> u32 {
+    u32::try_from(grid.per_group.max(1)).unwrap_or(u32::MAX)
+}
+
 fn rows(
     listing: &Listing,
     groups: &[(Group, Vec<usize>)],
     grid: &Grid,
     (title, stamp): (&str, &str),
 ) -> Result<Vec<Page>> {
-    let wanted = grid.per_group.max(1) as u32;
+    let wanted = wanted(grid);
     let columns = grid.columns.unwrap_or(wanted.min(16)).clamp(1, wanted);
     let mut shape = Shape {
         cell: grid.cell.unwrap_or(160),

@@ -122,6 +122,9 @@ fn table_at_top(root: &Path, options: &Options, filter: &Filter) -> Result<(Opti
                 continue;
             }
         };
+        if is_report(&table) {
+            continue;
+        }
         if manifest::Places::find(&table).is_some() && name == *"manifest.csv" {
             return Ok((Some(table), said));
         }
@@ -153,6 +156,18 @@ fn table_at_top(root: &Path, options: &Options, filter: &Filter) -> Result<(Opti
             Ok((chosen, said))
         }
     }
+}
+
+/// Tables that prep writes for people and that tell no labels: fixes, the index of sheets, facts, findings.
+fn is_report(table: &Table) -> bool {
+    let begins = [
+        "path,action,label,was,note",
+        "sheet,row,column,path,label",
+        "path,label,split,group,status,fault,notes,format,width,height",
+        "code,severity,title,set,path",
+    ];
+    let columns = table.columns.join(",");
+    begins.iter().any(|begin| columns.starts_with(begin))
 }
 
 fn rank(path: &Path) -> usize {

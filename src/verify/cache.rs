@@ -136,7 +136,8 @@ fn read_data(
     }
     let keys: Vec<&str> = jobs.iter().map(|job| job.key.as_str()).collect();
     let bytes = |job: &Job<'_>| job.split.shards[job.number].sum.bytes;
-    let total_bytes = jobs.iter().map(bytes).sum();
+    // A manifest can say anything.
+    let total_bytes = jobs.iter().map(bytes).fold(0, u64::saturating_add);
     let mut tally = Tally { total: jobs.len(), total_bytes, ..Tally::default() };
     crew.run(
         &keys,
@@ -148,7 +149,7 @@ fn read_data(
         |k, fault: Fault| Found::trouble(&jobs[k].key, "io", fault.to_string()),
         |k, found: Found| {
             tally.done += 1;
-            tally.bytes += bytes(&jobs[k]);
+            tally.bytes = tally.bytes.saturating_add(bytes(&jobs[k]));
             tally.bad += usize::from(!found.troubles.is_empty());
             report.read += found.read;
             report.bytes += found.bytes;

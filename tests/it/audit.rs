@@ -424,3 +424,33 @@ fn results_do_not_depend_on_threads() {
     let (one, eight) = (run("1"), run("8"));
     assert_eq!((one.0.stdout, one.1, one.2), (eight.0.stdout, eight.1, eight.2));
 }
+
+#[test]
+fn outputs_never_replace_what_audit_did_not_write() {
+    let env = Env::new();
+    good_set(&env, 4);
+    env.write("set/labels.csv", b"path,label\nrust/00.jpg,rust\n");
+    let before = env.tree("set");
+    for output in ["--html=set/rust/00.jpg", "--facts=set/labels.csv", "--findings=set/scab/01.jpg"] {
+        assert!(env.refused(&["audit", "set", output]).contains("was not written by prep audit"), "{output}");
+    }
+    assert!(env.refused(&["audit", "set", "--facts=a.csv", "--findings=a.csv"]).contains("two outputs"));
+    assert!(env.refused(&["audit", "set", "--cache-dir", "set/rust"]).contains("inside the data set"));
+    assert_eq!(env.tree("set"), before);
+    for _ in 0..2 {
+        env.ok(&["audit", "set", "--html=r.html", "--facts=f.csv", "--findings=g.csv"]);
+    }
+}
+
+#[test]
+fn an_exclusion_of_nothing_says_so_and_undo_does_not_take_the_split_back() {
+    let env = Env::new();
+    good_set(&env, 12);
+    env.ok(&["split", "set", "-q"]);
+    let before = env.tree("set");
+    let told = env.ok(&["audit", "set", "--fail-on", "never", "--exclude", "D002"]);
+    assert!(told.stderr.contains("Nothing to exclude") && !told.stderr.contains("undo"), "{}", told.stderr);
+    assert_eq!(env.tree("set"), before);
+    assert!(env.refused(&["audit", "set", "--exclude", "nolist.txt"]).contains("no such list"));
+    assert!(env.refused(&["audit", "set", "--exclude", "D008"]).contains("a person must see"));
+}

@@ -722,3 +722,25 @@ fn what_cannot_be_meant_is_refused_with_a_sentence() {
     env.refused(&["pack", "empty", "-o", "none"]);
     assert!(!env.path("none/manifest.json").exists());
 }
+
+#[test]
+fn what_others_keep_in_the_folder_of_a_cache_stays() {
+    let env = Env::new();
+    for i in 0..4_u32 {
+        env.write(format!("set/a/{i}.jpg"), &jpeg(40, 30, i));
+    }
+    env.ok(&["pack", "set", "-o", "cache"]);
+    env.write("cache/backup/photos.tar", b"mine");
+    env.write("cache/backup/labels.npy", b"mine");
+    env.ok(&["pack", "set", "-o", "cache", "--resume"]);
+    env.ok(&["pack", "set", "-o", "cache", "--force", "--layout", "wds"]);
+    assert_eq!(env.tree("cache/backup").len(), 2);
+    // Shards of the other layout are gone.
+    assert!(env.tree("cache").iter().all(|(name, _)| !name.ends_with(".mds")));
+    // A lock that leads elsewhere is not written through.
+    env.write("precious", b"precious");
+    std::fs::remove_file(env.path("cache/.prep/lock")).unwrap();
+    std::os::unix::fs::symlink(env.path("precious"), env.path("cache/.prep/lock")).unwrap();
+    env.refused(&["pack", "set", "-o", "cache", "--force"]);
+    assert_eq!(std::fs::read(env.path("precious")).unwrap(), b"precious");
+}

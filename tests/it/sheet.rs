@@ -269,10 +269,17 @@ fn sheets_replace_their_own_and_no_others() {
     assert_eq!(fs::read(env.path("mine/cat.jpg")).unwrap(), b"precious");
     assert!(env.refused(&["sheet", "photos", "-o", "photos/cat"]).contains("inside the input"));
     // A forged index names nothing outside.
-    env.write("photos-sheets/sheets.csv", b"sheet,row\n../mine/cat.jpg,1\n/etc/passwd,1\nnotes.txt,1\n");
+    env.write("photos-sheets/sheets.csv", FORGED);
     env.ok(&["sheet", "photos", "--cell", "64"]);
     assert!(env.path("mine/cat.jpg").is_file() && env.path("photos-sheets/notes.txt").is_file());
 }
+
+/// An index of ours whose files lie elsewhere.
+const FORGED: &[u8] = b"sheet,row,column,path,label,split,width,height,fault,findings
+../mine/cat.jpg,1,1,a,,,1,1,,
+/etc/passwd,1,1,a,,,1,1,,
+notes.txt,1,1,a,,,1,1,,
+";
 
 #[test]
 fn the_worst_is_what_is_unlike_its_class() {
@@ -385,4 +392,34 @@ fn a_font_that_is_none_and_sheets_that_are_too_large_are_refused() {
     assert_eq!(env.run(&["sheet", "photos", "--per-class", "0"]).code, Some(2));
     assert!(env.refused(&["sheet", "photos", "--caption", "nothing"]).contains("--caption"));
     assert!(!env.path("photos-sheets").exists());
+}
+
+#[test]
+fn fixes_that_lie_in_the_set_are_no_label_table() {
+    let env = Env::new();
+    for (i, name) in ["cat/0.png", "cat/1.png", "dog/2.png"].iter().enumerate() {
+        env.write(format!("set/{name}"), &png(40, 30, i as u32));
+    }
+    env.write("set/fixes.csv", b"path,action,label,was,note\ncat/0.png,relabel,dog,cat,\n");
+    env.ok(&["apply", "set/fixes.csv", "set"]);
+    let rows = env.rows("set/manifest.csv");
+    assert_eq!(rows.len(), 3);
+    assert!(rows.iter().any(|r| r["path"] == "cat/0.png" && r["label"] == "dog"));
+}
+
+#[test]
+fn a_folder_with_somebody_elses_sheets_csv_is_left_alone() {
+    let env = Env::new();
+    env.write("set/cat/0.png", &png(40, 30, 1));
+    env.write("mine/sheets.csv", b"sheet,budget\nq1.jpg,1\n");
+    env.write("mine/q1.jpg", b"mine");
+    env.write("page.html", b"<!doctype html><title>mine</title>");
+    let before = env.tree("mine");
+    env.refused(&["sheet", "set", "-o", "mine"]);
+    env.refused(&["sheet", "set", "--format", "html", "-o", "page.html"]);
+    env.refused(&["sheet", "set", "--format", "html", "-o", "set/cat/x.html"]);
+    assert_eq!(env.tree("mine"), before);
+    assert!(
+        env.refused(&["sheet", "set", "--per-class", "4294967296", "-o", "many"]).contains("--per-class")
+    );
 }
