@@ -260,10 +260,13 @@ fn choice(args: &Args) -> Result<Choice> {
     Ok(Choice { select: args.select.clone(), ignore: args.ignore.clone() })
 }
 
+/// Tells a file of ours by its first bytes.
+type IsOurs<'a> = &'a dyn Fn(&[u8]) -> bool;
+
 /// Refuses to write over anything that an earlier audit did not write, before the work begins.
 fn check_outputs(args: &Args, page: Option<&Path>) -> Result<()> {
     let is_table = |text: &[u8], columns: &[&str]| text.starts_with(columns.join(",").as_bytes());
-    let outputs: [(Option<&Path>, &dyn Fn(&[u8]) -> bool); 3] = [
+    let outputs: [(Option<&Path>, IsOurs<'_>); 3] = [
         (args.facts.as_deref(), &|text| is_table(text, &audit::FACTS)),
         (args.findings.as_deref(), &|text| is_table(text, &audit::FINDINGS)),
         (page, &crate::page::is_ours),

@@ -120,7 +120,6 @@ pub struct Codec {
     baseline: baseline::Decoder,
     met: icc::Met,
     /// The memory of a picture that was given back.
-    #[cfg_attr(not(feature = "turbo"), expect(dead_code, reason = "only libjpeg-turbo fills it"))]
     spare: Vec<u8>,
 }
 
