@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::lot::Lot;
 use super::options::{GroupBy, Options};
@@ -72,17 +73,25 @@ impl<'a> Keys<'a> {
 
     /// The first pair of keys that may be one (`P0` and `p0`, `1` and `01` and `1.0`), and how many keys have such a twin.
     pub fn variants(&self) -> Option<(&str, &str, usize)> {
-        let mut first: HashMap<String, usize> = HashMap::new();
-        let mut pair = None;
+        // 16 bytes a key: a million keys as text would cost more than all the rest of a split.
+        let hash = |at: usize| {
+            let mut hasher = DefaultHasher::new();
+            plain(&self.texts[at]).hash(&mut hasher);
+            (hasher.finish(), at)
+        };
+        let mut keys: Vec<(u64, usize)> = (0..self.texts.len()).map(hash).collect();
+        keys.sort_unstable();
+        let mut twins: Option<(usize, usize)> = None;
         let mut n = 0;
-        for (at, text) in self.texts.iter().enumerate() {
-            if let Some(twin) = first.get(&plain(text)) {
+        for same in keys.chunk_by(|a, b| a.0 == b.0).filter(|same| same.len() > 1) {
+            let first = same[0].1;
+            let is_twin = |at: &usize| plain(&self.texts[*at]) == plain(&self.texts[first]);
+            for at in same[1..].iter().map(|(_, at)| *at).filter(is_twin) {
                 n += 1;
-                pair = pair.or(Some((self.texts[*twin].as_ref(), text.as_ref())));
-            } else {
-                first.insert(plain(text), at);
+                twins = Some(twins.map_or((at, first), |known| known.min((at, first))));
             }
         }
+        let pair = twins.map(|(at, first)| (self.texts[first].as_ref(), self.texts[at].as_ref()));
         pair.map(|(a, b)| (a, b, n))
     }
 
