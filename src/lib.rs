@@ -4,7 +4,7 @@
 //!
 //! | layer | rooms |
 //! |---|---|
-//! | 0 ground | [`error`], [`fault`], [`names`], [`out`], [`page`], [`table`] |
+//! | 0 ground | [`error`], [`fault`], [`names`], [`out`], [`page`], [`simd`], [`table`] |
 //! | 1 pixels | [`pixels`], [`decode`], [`normal`], [`resize`], [`encode`], [`measure`] |
 //! | 2 samples | [`entry`], [`source`], [`manifest`], [`home`], [`facts`], [`shards`] |
 //! | 3 engine | [`engine`] |
@@ -17,6 +17,7 @@ pub mod fault;
 pub mod names;
 pub mod out;
 pub mod page;
+pub mod simd;
 pub mod table;
 
 pub mod decode;

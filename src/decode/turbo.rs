@@ -92,16 +92,25 @@ fn decode_with(
     let pitch_c = c_int::try_from(pitch).map_err(|_| "rows too long".to_owned())?;
     // A buffer that was given back spares the system the pages of a new one.
     let mut data = std::mem::take(spare);
-    data.clear();
+    let stale = !data.is_empty();
     data.resize(pitch * height as usize, 0);
-    // SAFETY: `jpeg` is alive and readable for its length. The library writes `height` rows of `pitch` bytes; both
-    // come from its own reading of the header of these same bytes at this same scale (`scaled_header`), and `data`
-    // has exactly that many bytes.
-    let code = unsafe {
-        let out = data.as_mut_ptr().cast::<c_uchar>();
-        sys::tj3Decompress8(handle.0.as_ptr(), jpeg.as_ptr(), jpeg.len() as _, out, pitch_c, format as c_int)
+    let fill = |data: &mut Vec<u8>| {
+        // SAFETY: `jpeg` is alive and readable for its length. The library writes `height` rows of `pitch` bytes; both
+        // come from its own reading of the header of these same bytes at this same scale (`scaled_header`), and
+        // `data` has exactly that many bytes.
+        let code = unsafe {
+            let (jpeg, bytes) = (jpeg.as_ptr(), jpeg.len() as _);
+            let out = data.as_mut_ptr().cast::<c_uchar>();
+            sys::tj3Decompress8(handle.0.as_ptr(), jpeg, bytes, out, pitch_c, format as c_int)
+        };
+        (code != 0).then(|| understood(&handle.message()))
     };
-    let complaint = (code != 0).then(|| understood(&handle.message()));
+    let mut complaint = fill(&mut data);
+    if stale && matches!(complaint, Some(Complaint::Fatal(_))) {
+        // Rows that the library did not come to still show the picture before.
+        data.fill(0);
+        complaint = fill(&mut data);
+    }
     Ok(Pixels { width, height, data, complaint })
 }
 

@@ -22,7 +22,7 @@ use crate::out::{self, Atomic};
 use crate::source::Stamp;
 
 /// Changes with the meaning of any fact.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 const EXTENSION: &str = "facts";
 /// Names the data set, for people.
 const ROOT: &str = "root.txt";

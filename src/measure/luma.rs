@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::pixels::{Orientation, Rgb8};
+use crate::simd::{Loops, widest};
 
 /// Weights of R, G, B in luma, in 1/65536 (ITU-R BT.601, as Pillow's mode L and libjpeg have them).
 const WEIGHTS: [u64; 3] = [19_595, 38_470, 7_471];
@@ -27,29 +28,7 @@ impl Luma {
     /// Each cell is an exact integer sum (pixels that a cell covers in part count in part) and one division, so the
     /// order of adding does not matter and turning the picture turns the plane.
     pub fn of(picture: &Rgb8, side: usize) -> Self {
-        let (w, h) = (picture.width as usize, picture.height as usize);
-        let side = side.clamp(1, 128);
-        let columns: Vec<Span> = (0..side).map(|cell| Span::of(cell, w, side)).collect();
-        let mut rows = Rows::new(w * 3, side);
-        let mut data = Vec::with_capacity(side * side);
-        let mut luma = vec![0_u64; w];
-        let mut cells = vec![0_u64; side];
-        // In units of 1/side of a pixel along both sides, and the weights of luma.
-        let whole = (w * h) as f64 * 65_536.0;
-        for cell in 0..side {
-            cells.fill(0);
-            rows.sum(&picture.data, &Span::of(cell, h, side), |line| {
-                for (luma, rgb) in luma.iter_mut().zip(line.as_chunks::<3>().0) {
-                    let part = |c: usize| u64::from(rgb[c]).wrapping_mul(WEIGHTS[c]);
-                    *luma = part(0).wrapping_add(part(1)).wrapping_add(part(2));
-                }
-                for (cell, span) in cells.iter_mut().zip(&columns) {
-                    *cell = cell.wrapping_add(span.sum(&luma, side as u64));
-                }
-            });
-            data.extend(cells.iter().map(|sum| (*sum as f64 / whole) as f32));
-        }
-        Self { side, source: picture.size(), data }
+        widest(Averages { picture, side: side.clamp(1, 128) })
     }
 
     /// The plane of the picture turned upright.
@@ -95,6 +74,48 @@ impl Luma {
     }
 }
 
+/// A plane to be made.
+struct Averages<'a> {
+    picture: &'a Rgb8,
+    side: usize,
+}
+
+impl Loops for Averages<'_> {
+    type Out = Luma;
+
+    #[inline(always)]
+    fn run(self) -> Luma {
+        let Self { picture, side } = self;
+        let (w, h) = (picture.width as usize, picture.height as usize);
+        let columns: Vec<Span> = (0..side).map(|cell| Span::of(cell, w, side)).collect();
+        let mut rows = Rows::new(w * 3, side);
+        let mut data = Vec::with_capacity(side * side);
+        let mut luma = vec![0_u64; w];
+        let mut cells = vec![0_u64; side];
+        // In units of 1/side of a pixel along both sides, and the weights of luma.
+        let whole = (w * h) as f64 * 65_536.0;
+        for cell in 0..side {
+            cells.fill(0);
+            let span = Span::of(cell, h, side);
+            for part in span.parts() {
+                rows.sum(&picture.data, &span, part);
+                for (luma, rgb) in luma.iter_mut().zip(rows.line.as_chunks::<3>().0) {
+                    let [r, g, b] = [u64::from(rgb[0]), u64::from(rgb[1]), u64::from(rgb[2])];
+                    let (r, g, b) = (r.wrapping_mul(WEIGHTS[0]), g.wrapping_mul(WEIGHTS[1]), b.wrapping_mul(WEIGHTS[2]));
+                    *luma = r.wrapping_add(g).wrapping_add(b);
+                }
+                for (cell, span) in cells.iter_mut().zip(&columns) {
+                    *cell = cell.wrapping_add(span.sum(&luma, side as u64));
+                }
+            }
+            for sum in &cells {
+                data.push((*sum as f64 / whole) as f32);
+            }
+        }
+        Luma { side, source: picture.size(), data }
+    }
+}
+
 /// The pixels that a cell covers, along one side of the picture. In units of 1/side of a pixel, pixel i covers
 /// side*i to side*(i+1) and cell j of n pixels covers n*j to n*(j+1).
 struct Span {
@@ -119,7 +140,18 @@ impl Span {
         self.first + 1..self.last.max(self.first + 1)
     }
 
+    /// The inner pixels in parts of [`ROWS_OF_U16`]; one part, an empty one, where there are none.
+    fn parts(&self) -> impl Iterator<Item = Range<usize>> + use<> {
+        let inner = self.inner();
+        let count = inner.len().div_ceil(ROWS_OF_U16).max(1);
+        (0..count).map(move |part| {
+            let from = inner.start + part * ROWS_OF_U16;
+            from..(from + ROWS_OF_U16).min(inner.end)
+        })
+    }
+
     /// The sum of the pixels of `line` in the cell.
+    #[inline(always)]
     fn sum(&self, line: &[u64], side: u64) -> u64 {
         let inside = line[self.inner()].iter().fold(0_u64, |sum, value| sum.wrapping_add(*value));
         let end = |at: usize, units: u16| line[at].wrapping_mul(u64::from(units));
@@ -145,33 +177,33 @@ impl Rows {
         Self { side: side as u32, short: vec![0; row], line: vec![0; row] }
     }
 
-    /// Gives `take` the sums of the rows of `span`: one line, or several to be added up.
-    fn sum(&mut self, data: &[u8], span: &Span, mut take: impl FnMut(&[u32])) {
+    /// The sums of rows `part` of `span`; with the first part those of its two ends.
+    #[inline(always)]
+    fn sum(&mut self, data: &[u8], span: &Span, part: Range<usize>) {
         let row = self.line.len();
-        let of = |y: usize| &data[y * row..(y + 1) * row];
-        let (first, last) = span.ends;
-        for ((sum, a), b) in self.line.iter_mut().zip(of(span.first)).zip(of(span.last)) {
-            // At most 128 * 255 twice.
-            let both = u16::from(*a).wrapping_mul(first).wrapping_add(u16::from(*b).wrapping_mul(last));
-            *sum = u32::from(both);
+        if part.start == span.inner().start {
+            let (first, last) = span.ends;
+            let (a, b) = (&data[span.first * row..][..row], &data[span.last * row..][..row]);
+            for ((sum, a), b) in self.line.iter_mut().zip(a).zip(b) {
+                // At most 128 * 255 twice.
+                let both = u16::from(*a).wrapping_mul(first).wrapping_add(u16::from(*b).wrapping_mul(last));
+                *sum = u32::from(both);
+            }
+        } else {
+            self.line.fill(0);
         }
-        let inner = span.inner();
-        for from in inner.clone().step_by(ROWS_OF_U16) {
+        if !part.is_empty() {
             self.short.fill(0);
-            add_rows(&mut self.short, &data[from * row..(from + ROWS_OF_U16).min(inner.end) * row]);
+            add_rows(&mut self.short, &data[part.start * row..part.end * row]);
             for (sum, short) in self.line.iter_mut().zip(&self.short) {
                 *sum = sum.wrapping_add(u32::from(*short).wrapping_mul(self.side));
             }
-            if from + ROWS_OF_U16 < inner.end {
-                take(&self.line);
-                self.line.fill(0);
-            }
         }
-        take(&self.line);
     }
 }
 
 /// Adds rows of bytes to `sums`, four at a time: the sums go through memory a quarter as often.
+#[inline(always)]
 fn add_rows(sums: &mut [u16], rows: &[u8]) {
     let row = sums.len();
     let mut fours = rows.chunks_exact(row * 4);

@@ -1,16 +1,26 @@
 //! The one pass over all pixels of a picture: while a strip of rows is in the cache it is hashed, summed, and averaged
 //! into a small picture, from which every other measure is taken.
 
+use twox_hash::XxHash3_128;
+
 use super::ImageSums;
-use crate::pixels::Rgb8;
+use crate::normal::strips;
+use crate::pixels::{Orientation, Rgb8};
+use crate::simd::{Loops, widest};
 
 /// The short edge of the small picture is at least this, and less than twice this, where the picture is that large.
 pub const SMALL_EDGE: u32 = 160;
 
+/// What is hashed, squared and averaged before the next rows come: a part of the second cache of a core.
+const STRIP_BYTES: usize = 1 << 16;
+/// At least so many rows: a turned picture is read down its columns, 64 bytes at a time whatever is used of them.
+const STRIP_ROWS: usize = 32;
+
 /// What one pass over a picture gives.
 #[derive(Debug, Clone)]
 pub struct Pass {
-    /// 128 bits of BLAKE3 over width, height (little-endian, 4 bytes each) and the interleaved RGB rows.
+    /// XXH3-128 over width, height (little-endian, 4 bytes each) and the interleaved RGB rows; big-endian, as it is
+    /// written. It tells pictures apart, it does not withstand who makes two of one hash on purpose.
     pub hash: [u8; 16],
     /// Exact sums of values and squares.
     pub sums: ImageSums,
@@ -19,58 +29,112 @@ pub struct Pass {
     pub small: Rgb8,
 }
 
-/// Goes over `picture` once.
-pub fn pass(picture: &Rgb8) -> Pass {
-    let (width, height) = picture.size();
-    let side = (width.min(height) / SMALL_EDGE).clamp(1, 256) as usize;
-    let mut hasher = blake3::Hasher::new();
-    hasher.update(&width.to_le_bytes());
-    hasher.update(&height.to_le_bytes());
+/// Goes once over `picture`, as it looks upright.
+pub fn pass(picture: &Rgb8, orientation: Orientation) -> Pass {
+    let (width, height) = orientation.upright(picture.size());
+    let side = (width.min(height) / SMALL_EDGE).clamp(1, 256);
+    let mut hasher = XxHash3_128::new();
+    hasher.write(&width.to_le_bytes());
+    hasher.write(&height.to_le_bytes());
     let mut sums = ImageSums::default();
-    let row = 3 * width as usize;
-    let (across, down) = (width as usize / side, height as usize / side);
-    let mut small = Vec::with_capacity(3 * across * down);
-    let mut columns = vec![0_u16; row];
-    // A strip of at least 64 KiB, so that the hash works on many blocks at once, and whole rows of squares.
-    let rows = side * (65_536 / (row * side).max(1)).max(1);
-    for strip in picture.data.chunks((row * rows).max(1)) {
-        hasher.update(strip);
-        if side == 1 {
-            sums.add(strip);
-            continue;
-        }
-        sums.add_squares(strip);
-        let squares = strip.chunks_exact(row * side);
-        sums.add_values(squares.remainder());
-        for square in squares {
-            average(square, row, side, across, &mut columns, &mut small);
-            sums.add_columns(&columns, side);
-        }
-    }
-    let small = if side > 1 { Rgb8::new(across as u32, down as u32, small) } else { picture.clone() };
-    let mut hash = [0; 16];
-    hash.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
-    Pass { hash, sums, small }
+    let mut small = Small::new(width, height, side);
+    // Whole rows of squares, and so many that turning finds the lines of the cache that it has loaded.
+    let (row, high) = (3 * width.max(1) as usize, side as usize);
+    let rows = high * (STRIP_BYTES / (row * high)).max(STRIP_ROWS.div_ceil(high));
+    strips(picture, orientation, rows, |strip| {
+        hasher.write(strip);
+        widest(Strip { rows: strip, sums: &mut sums, small: &mut small });
+    });
+    Pass { hash: hasher.finish_128().to_be_bytes(), sums, small: small.picture }
 }
 
-/// One row of squares: `side` rows of `row` bytes become `across` pixels, each the rounded mean of its square.
-fn average(rows: &[u8], row: usize, side: usize, across: usize, columns: &mut [u16], small: &mut Vec<u8>) {
-    // 256 rows of 255 fit 16 bits; wrapping, so that the compiler adds several at a time.
+/// Rows on their way into the sums and the small picture.
+struct Strip<'a> {
+    rows: &'a [u8],
+    sums: &'a mut ImageSums,
+    small: &'a mut Small,
+}
+
+impl Loops for Strip<'_> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run(self) {
+        self.sums.add_squares(self.rows);
+        self.small.add(self.rows, self.sums);
+    }
+}
+
+/// The small picture while it grows.
+struct Small {
+    picture: Rgb8,
+    side: usize,
+    /// Sums of the rows of one row of squares.
+    columns: Vec<u16>,
+}
+
+impl Small {
+    fn new(width: u32, height: u32, side: u32) -> Self {
+        let (across, down) = (width / side, height / side);
+        let data = Vec::with_capacity(3 * across as usize * down as usize);
+        let columns = vec![0; 3 * width as usize];
+        Self { picture: Rgb8 { width: across, height: down, data }, side: side as usize, columns }
+    }
+
+    /// Adds rows to the picture, and their values to `sums`.
+    #[inline(always)]
+    fn add(&mut self, strip: &[u8], sums: &mut ImageSums) {
+        if self.side == 1 {
+            sums.add_values(strip);
+            self.picture.data.extend_from_slice(strip);
+            return;
+        }
+        let row = self.columns.len();
+        let squares = strip.chunks_exact(row * self.side);
+        sums.add_values(squares.remainder());
+        for square in squares {
+            add_rows(&mut self.columns, square);
+            sums.add_columns(&self.columns, self.side);
+            match self.side {
+                2 => self.average(2),
+                3 => self.average(3),
+                side => self.average(side),
+            }
+        }
+    }
+
+    /// A row of squares: each pixel is the rounded mean of its square.
+    #[inline(always)]
+    fn average(&mut self, side: usize) {
+        let area = (side * side) as u32;
+        // To divide, rounded down, is to multiply with this and to drop 48 bits: sums are below 256 * area, and area
+        // is at most 2^16.
+        let reciprocal = (1_u64 << 48) / u64::from(area) + 1;
+        let from = self.picture.data.len();
+        self.picture.data.resize(from + 3 * self.picture.width as usize, 0);
+        let out = self.picture.data[from..].as_chunks_mut::<3>().0;
+        for (out, square) in out.iter_mut().zip(self.columns.chunks_exact(3 * side)) {
+            let mut sum = [area / 2; 3];
+            for pixel in square.as_chunks::<3>().0 {
+                for c in 0..3 {
+                    sum[c] = sum[c].wrapping_add(u32::from(pixel[c]));
+                }
+            }
+            for c in 0..3 {
+                out[c] = (u64::from(sum[c]).wrapping_mul(reciprocal) >> 48) as u8;
+            }
+        }
+    }
+}
+
+/// The sums of `rows` by column. 256 rows of 255 fit 16 bits; wrapping, so that the compiler adds several at a time.
+#[inline(always)]
+fn add_rows(columns: &mut [u16], rows: &[u8]) {
     columns.fill(0);
-    for line in rows.chunks_exact(row) {
+    for line in rows.chunks_exact(columns.len().max(1)) {
         for (column, value) in columns.iter_mut().zip(line) {
             *column = column.wrapping_add(u16::from(*value));
         }
-    }
-    let area = (side * side) as u32;
-    for square in columns.chunks_exact(3 * side).take(across) {
-        let mut sum = [0_u32; 3];
-        for pixel in square.chunks_exact(3) {
-            for c in 0..3 {
-                sum[c] = sum[c].wrapping_add(u32::from(pixel[c]));
-            }
-        }
-        small.extend(sum.map(|s| ((s + area / 2) / area) as u8));
     }
 }
 
@@ -86,14 +150,14 @@ mod tests {
     #[test]
     fn the_sums_do_not_depend_on_strips() {
         let picture = picture(1201, 1037);
-        assert_eq!(pass(&picture).sums, ImageSums::of(&picture));
+        assert_eq!(pass(&picture, Orientation::Upright).sums, ImageSums::of(&picture));
     }
 
     #[test]
     fn squares_are_averaged() {
         let (side, edge) = (2, 2 * SMALL_EDGE);
         let picture = picture(edge + 1, edge);
-        let small = pass(&picture).small;
+        let small = pass(&picture, Orientation::Upright).small;
         assert_eq!(small.size(), ((edge + 1) / side, edge / side));
         let at = |x: u32, y: u32, c: u32| u32::from(picture.data[((y * (edge + 1) + x) * 3 + c) as usize]);
         let wanted = (at(2, 4, 1) + at(3, 4, 1) + at(2, 5, 1) + at(3, 5, 1) + 2) / 4;
@@ -104,6 +168,6 @@ mod tests {
     #[test]
     fn the_shape_is_part_of_the_hash() {
         let (a, b) = (Rgb8::new(4, 1, vec![9; 12]), Rgb8::new(2, 2, vec![9; 12]));
-        assert_ne!(pass(&a).hash, pass(&b).hash);
+        assert_ne!(pass(&a, Orientation::Upright).hash, pass(&b, Orientation::Upright).hash);
     }
 }

@@ -9,6 +9,7 @@ use std::sync::LazyLock;
 
 use super::luma::Luma;
 use crate::pixels::Orientation;
+use crate::simd::{Loops, widest};
 
 /// Side of the plane that prints are made of.
 pub const PLANE: usize = 128;
@@ -214,20 +215,7 @@ impl Print {
         if plane.side != SIDE || small.mean_and_std().1 < FLAT {
             return None;
         }
-        let mut windows = [Code::default(); Window::COUNT];
-        let mut code = Code::default();
-        for (h, axis) in AXES.iter().enumerate() {
-            let rows = axis.rows(&plane.data);
-            if h == 0 {
-                code = axis.code(&rows);
-            }
-            for (window, (_, v)) in windows.iter_mut().zip(PARTS).filter(|(_, part)| part.0 == h) {
-                *window = AXES[v].code(&rows);
-            }
-        }
-        for (at, window) in windows.iter_mut().enumerate().skip(PARTS.len()) {
-            *window = AXES[0].code(&AXES[0].rows(&seen_through(Window::at(at), &plane)));
-        }
+        let (code, windows) = widest(Codes(&plane));
         Some(Self { size: luma.source, code, windows, thumb: stretched(&small) })
     }
 
@@ -265,12 +253,44 @@ impl Print {
     }
 }
 
+/// A plane whose codes are to be taken: the code of the whole and those of the windows.
+struct Codes<'a>(&'a Luma);
+
+impl Loops for Codes<'_> {
+    type Out = (Code, [Code; Window::COUNT]);
+
+    #[inline(always)]
+    fn run(self) -> Self::Out {
+        let mut windows = [Code::default(); Window::COUNT];
+        let mut code = Code::default();
+        let mut rows = [[0.0; WAVES]; SIDE];
+        for (h, axis) in AXES.iter().enumerate() {
+            axis.rows(&self.0.data, &mut rows);
+            if h == 0 {
+                code = axis.code(&rows);
+            }
+            for (window, (across, down)) in windows.iter_mut().zip(PARTS) {
+                if across == h {
+                    *window = AXES[down].code(&rows);
+                }
+            }
+        }
+        for at in PARTS.len()..Window::COUNT {
+            AXES[0].rows(&seen_through(Window::at(at), self.0), &mut rows);
+            windows[at] = AXES[0].code(&rows);
+        }
+        (code, windows)
+    }
+}
+
 /// The plane as it looks through `window`, between cells linearly; outside, its edge goes on.
+#[inline(always)]
 fn seen_through(window: Window, plane: &Luma) -> Vec<f32> {
     let aspect = f64::from(plane.source.0.max(1)) / f64::from(plane.source.1.max(1));
     let middle = |at: usize| (at as f64 + 0.5) / SIDE as f64;
     let view = window.view(aspect);
-    let cell = |at: usize| {
+    let mut seen = vec![0.0; SIDE * SIDE];
+    for (at, cell) in seen.iter_mut().enumerate() {
         let (x, y) = view.point((middle(at % SIDE), middle(at / SIDE)));
         let along = |t: f64| (t * SIDE as f64 - 0.5).clamp(0.0, SIDE as f64 - 1.001);
         let (x, y) = (along(x), along(y));
@@ -281,9 +301,9 @@ fn seen_through(window: Window, plane: &Luma) -> Vec<f32> {
             pair[0] + (pair[1] - pair[0]) * fx
         };
         let (above, below) = (row(top), row(top + 1));
-        above + (below - above) * fy
-    };
-    (0..SIDE * SIDE).map(cell).collect()
+        *cell = above + (below - above) * fy;
+    }
+    seen
 }
 
 /// The plane of `THUMB` cells with its mean at 128 and its farthest value at 1 or 255.
@@ -327,33 +347,36 @@ impl Axis {
     }
 
     /// The rows of `plane` in waves along a row.
-    fn rows(&self, plane: &[f32]) -> Vec<[f32; WAVES]> {
+    #[inline(always)]
+    fn rows(&self, plane: &[f32], out: &mut [[f32; WAVES]; SIDE]) {
         let cells = self.cells();
-        let transform = |row: &[f32]| {
+        for (out, row) in out.iter_mut().zip(plane.as_chunks::<SIDE>().0) {
             let mut sums = [0.0; WAVES];
             for (value, waves) in row[cells.clone()].iter().zip(&self.waves[cells.clone()]) {
-                for (sum, wave) in sums.iter_mut().zip(waves) {
-                    *sum += value * wave;
+                for u in 0..WAVES {
+                    sums[u] += value * waves[u];
                 }
             }
-            sums
-        };
-        plane.chunks_exact(SIDE).map(transform).collect()
+            *out = sums;
+        }
     }
 
     /// The code from rows in waves.
-    fn code(&self, rows: &[[f32; WAVES]]) -> Code {
+    #[inline(always)]
+    fn code(&self, rows: &[[f32; WAVES]; SIDE]) -> Code {
         let cells = self.cells();
         let mut code = Code::default();
         for v in 0..WAVES {
             let mut sums = [0.0; WAVES];
             for (row, waves) in rows[cells.clone()].iter().zip(&self.waves[cells.clone()]) {
-                for (sum, value) in sums.iter_mut().zip(row) {
-                    *sum += value * waves[v];
+                for u in 0..WAVES {
+                    sums[u] += row[u] * waves[v];
                 }
             }
-            let bits =
-                sums.iter().enumerate().fold(0_u64, |bits, (u, sum)| bits | u64::from(*sum > 0.0) << u);
+            let mut bits = 0_u64;
+            for (u, sum) in sums.iter().enumerate() {
+                bits |= u64::from(*sum > 0.0) << u;
+            }
             code.0[v / 4] |= bits << (v % 4 * 16);
         }
         code.0[0] &= !1;

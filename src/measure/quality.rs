@@ -4,12 +4,15 @@
 use serde::{Deserialize, Serialize};
 
 use crate::pixels::Rgb8;
+use crate::simd::{Loops, widest};
 
 /// Cells a side of the colour grid.
 pub const GRID: usize = 4;
 
 /// Luma may differ by this much within a border.
 const BORDER_STEP: u8 = 6;
+/// Squares of a Laplacian, at most 1,020 either way, whose sum fits 32 bits.
+const SQUARES_OF_U32: usize = 4_096;
 
 /// Measures of one picture. Luma is that of ITU-R BT.601, 0 to 255, rounded.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -55,10 +58,25 @@ mod serde_bytes_of_grid {
 impl Quality {
     /// Measures `small`, which has at least one pixel.
     pub fn of(small: &Rgb8) -> Self {
+        widest(Look(small))
+    }
+}
+
+/// A picture to be measured.
+struct Look<'a>(&'a Rgb8);
+
+impl Loops for Look<'_> {
+    type Out = Quality;
+
+    #[inline(always)]
+    fn run(self) -> Quality {
+        let small = self.0;
         let (width, height) = (small.width as usize, small.height as usize);
         let luma = luma(small);
         let mut histogram = [0_u32; 256];
-        luma.iter().for_each(|v| histogram[usize::from(*v)] += 1);
+        for value in &luma {
+            histogram[usize::from(*value)] = histogram[usize::from(*value)].wrapping_add(1);
+        }
         let n = f64::from(small.width) * f64::from(small.height);
         let (mut sum, mut squares) = (0_u64, 0_u64);
         for (value, count) in histogram.iter().enumerate() {
@@ -66,19 +84,14 @@ impl Quality {
             squares += (value * value) as u64 * u64::from(*count);
         }
         let mean = sum as f64 / n;
-        let colour: u64 = small
-            .data
-            .chunks_exact(3)
-            .map(|p| u64::from(p[0].max(p[1]).max(p[2]) - p[0].min(p[1]).min(p[2])))
-            .sum();
-        Self {
+        Quality {
             brightness: mean as f32,
             contrast: (squares as f64 / n - mean * mean).max(0.0).sqrt() as f32,
             dark: quantile(&histogram, n, 0.05),
             bright: quantile(&histogram, n, 0.95),
             entropy: entropy(&histogram, n),
             sharpness: laplacian_variance(&luma, width, height),
-            colour: (colour as f64 / n) as f32,
+            colour: (spread(small) as f64 / n) as f32,
             border: border(&luma, width, height),
             fill: fill(small),
             grid: grid(small),
@@ -87,12 +100,32 @@ impl Quality {
 }
 
 /// BT.601 luma with the weights and the rounding of Pillow's `convert("L")`.
+#[inline(always)]
 fn luma(picture: &Rgb8) -> Vec<u8> {
-    // The weights add up to 65,536: nothing wraps.
-    let of = |p: &[u8; 3], c: usize, weight: u32| u32::from(p[c]).wrapping_mul(weight);
-    let luma = |p: &[u8; 3]| of(p, 0, 19_595).wrapping_add(of(p, 1, 38_470)).wrapping_add(of(p, 2, 7_471));
     let (pixels, _) = picture.data.as_chunks::<3>();
-    pixels.iter().map(|p| (luma(p).wrapping_add(0x8000) >> 16) as u8).collect()
+    let mut luma = vec![0; pixels.len()];
+    for (luma, p) in luma.iter_mut().zip(pixels) {
+        // The weights add up to 65,536: nothing wraps.
+        let [r, g, b] = [u32::from(p[0]), u32::from(p[1]), u32::from(p[2])];
+        let sum = r.wrapping_mul(19_595).wrapping_add(g.wrapping_mul(38_470)).wrapping_add(b.wrapping_mul(7_471));
+        *luma = (sum.wrapping_add(0x8000) >> 16) as u8;
+    }
+    luma
+}
+
+/// The sum of the largest less the smallest of R, G and B.
+#[inline(always)]
+fn spread(picture: &Rgb8) -> u64 {
+    let mut sum = 0_u64;
+    // So many values of a byte fit 32 bits.
+    for part in picture.data.as_chunks::<3>().0.chunks(1 << 24) {
+        let mut of_part = 0_u32;
+        for [r, g, b] in part {
+            of_part = of_part.wrapping_add(u32::from((*r).max(*g).max(*b).wrapping_sub((*r).min(*g).min(*b))));
+        }
+        sum += u64::from(of_part);
+    }
+    sum
 }
 
 /// The smallest value that the share `part` of all pixels is not above.
@@ -116,6 +149,7 @@ fn entropy(histogram: &[u32; 256], n: f64) -> f32 {
 }
 
 /// Integers up to the last division: the same on every machine.
+#[inline(always)]
 fn laplacian_variance(luma: &[u8], width: usize, height: usize) -> f32 {
     if width < 3 || height < 3 {
         return 0.0;
@@ -125,18 +159,21 @@ fn laplacian_variance(luma: &[u8], width: usize, height: usize) -> f32 {
         let above = &luma[(y - 1) * width..y * width];
         let here = &luma[y * width..(y + 1) * width];
         let below = &luma[(y + 1) * width..(y + 2) * width];
-        let (mut row_sum, mut row_squares) = (0_i32, 0_i64);
-        let lines = above[1..].iter().zip(&below[1..]).zip(here.windows(3));
-        for ((above, below), here) in lines {
-            let across = i32::from(here[0]).wrapping_add(i32::from(here[2]));
-            let around = i32::from(*above).wrapping_add(i32::from(*below)).wrapping_add(across);
-            // At most 1,020 either way.
-            let value = around.wrapping_sub(i32::from(here[1]).wrapping_mul(4));
-            row_sum = row_sum.wrapping_add(value);
-            row_squares = row_squares.wrapping_add(i64::from(value.wrapping_mul(value)));
+        for from in (1..width - 1).step_by(SQUARES_OF_U32) {
+            let here = &here[from - 1..(from + SQUARES_OF_U32 + 1).min(width)];
+            let (mut part_sum, mut part_squares) = (0_i32, 0_u32);
+            for (((left, middle), right), (above, below)) in
+                here.iter().zip(&here[1..]).zip(&here[2..]).zip(above[from..].iter().zip(&below[from..]))
+            {
+                let across = i32::from(*left).wrapping_add(i32::from(*right));
+                let around = i32::from(*above).wrapping_add(i32::from(*below)).wrapping_add(across);
+                let value = around.wrapping_sub(i32::from(*middle).wrapping_mul(4));
+                part_sum = part_sum.wrapping_add(value);
+                part_squares = part_squares.wrapping_add(value.wrapping_mul(value) as u32);
+            }
+            sum += i64::from(part_sum);
+            squares += i64::from(part_squares);
         }
-        sum += i64::from(row_sum);
-        squares += row_squares;
     }
     let n = ((width - 2) * (height - 2)) as f64;
     let mean = sum as f64 / n;
@@ -145,6 +182,7 @@ fn laplacian_variance(luma: &[u8], width: usize, height: usize) -> f32 {
 
 /// The share outside the rectangle that is left when rows and columns of one tone are taken from the four sides, each
 /// side in its own tone. A picture of one tone has no border.
+#[inline(always)]
 fn border(luma: &[u8], width: usize, height: usize) -> f32 {
     let row = |y: usize| luma[y * width..(y + 1) * width].iter().copied();
     let column = |x: usize| luma.iter().skip(x).step_by(width).copied();
@@ -175,6 +213,7 @@ fn run(lines: impl Iterator<Item = (u8, u8)>) -> usize {
 }
 
 /// The longest run of 128-gray lines at one of the sides, as a share of that side.
+#[inline(always)]
 fn fill(picture: &Rgb8) -> f32 {
     let (width, height) = (picture.width as usize, picture.height as usize);
     let is_fill = |p: &[u8]| p == [128; 3];
@@ -185,23 +224,28 @@ fn fill(picture: &Rgb8) -> f32 {
     if rows == height { 0.0 } else { (rows as f32 / height as f32).max(columns as f32 / width as f32) }
 }
 
+#[inline(always)]
 fn grid(picture: &Rgb8) -> [u8; GRID * GRID * 3] {
     let (width, height) = (picture.width as usize, picture.height as usize);
     let mut grid = [0; GRID * GRID * 3];
     for (cell, out) in grid.chunks_exact_mut(3).enumerate() {
         let (x, y) = (cell % GRID, cell / GRID);
-        let across = part(x, width);
-        let (mut sum, mut n) = ([0_u64; 3], 0_u64);
-        for line in part(y, height) {
-            for pixel in picture.data[(line * width + across.start) * 3..(line * width + across.end) * 3]
-                .chunks_exact(3)
-            {
+        let (across, down) = (part(x, width), part(y, height));
+        let mut sum = [0_u64; 3];
+        for line in down.clone() {
+            // A row is shorter than 2^24 pixels, or there is one row of them.
+            let mut of_line = [0_u32; 3];
+            let row = &picture.data[(line * width + across.start) * 3..(line * width + across.end) * 3];
+            for pixel in row.as_chunks::<3>().0 {
                 for c in 0..3 {
-                    sum[c] += u64::from(pixel[c]);
+                    of_line[c] = of_line[c].wrapping_add(u32::from(pixel[c]));
                 }
-                n += 1;
+            }
+            for c in 0..3 {
+                sum[c] += u64::from(of_line[c]);
             }
         }
+        let n = (across.len() * down.len()) as u64;
         for c in 0..3 {
             out[c] = ((sum[c] + n / 2) / n.max(1)) as u8;
         }

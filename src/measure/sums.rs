@@ -3,9 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::pixels::Rgb8;
+use crate::simd::{Loops, widest};
 
-/// Bytes that are summed side by side: whole pixels, and whole registers of the processor.
-const LANES: usize = 24;
+/// Values that are summed side by side: whole pixels, and whole registers of the processor.
+const LANES: usize = 96;
 
 /// Sums over one image: pixels, and per channel the values and their squares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -22,17 +23,15 @@ impl ImageSums {
     /// The sums of `picture`. 2^48 pixels fit, a million times the largest picture.
     pub fn of(picture: &Rgb8) -> Self {
         let mut sums = Self::default();
-        sums.add(&picture.data);
+        // Values of a piece are still in the cache when their squares are added.
+        for piece in picture.data.chunks(LANES * 256) {
+            widest(Add(&mut sums, piece));
+        }
         sums
     }
 
-    /// Adds pixels of the same picture: interleaved R, G, B.
-    pub(super) fn add(&mut self, data: &[u8]) {
-        self.add_values(data);
-        self.add_squares(data);
-    }
-
     /// Adds the values of pixels, and counts the pixels.
+    #[inline(always)]
     pub(super) fn add_values(&mut self, data: &[u8]) {
         self.pixels += data.len() as u64 / 3;
         let lanes = lanes(data, u32::from);
@@ -40,6 +39,7 @@ impl ImageSums {
     }
 
     /// Adds the values of `rows` rows of pixels that were added up by column, and counts the pixels.
+    #[inline(always)]
     pub(super) fn add_columns(&mut self, columns: &[u16], rows: usize) {
         self.pixels += (columns.len() / 3 * rows) as u64;
         let lanes = lanes(columns, u32::from);
@@ -47,6 +47,7 @@ impl ImageSums {
     }
 
     /// Adds the squares of pixels.
+    #[inline(always)]
     pub(super) fn add_squares(&mut self, data: &[u8]) {
         // 255 squared fits 16 bits.
         let lanes = lanes(data, |value| u32::from(u16::from(value).wrapping_mul(u16::from(value))));
@@ -62,7 +63,21 @@ impl ImageSums {
     }
 }
 
+/// Pixels that are added to sums.
+struct Add<'a>(&'a mut ImageSums, &'a [u8]);
+
+impl Loops for Add<'_> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run(self) {
+        self.0.add_values(self.1);
+        self.0.add_squares(self.1);
+    }
+}
+
 /// The sums of `of` over R, G and B.
+#[inline(always)]
 fn lanes<T: Copy>(data: &[T], of: impl Fn(T) -> u32) -> [u64; 3] {
     let mut totals = [0_u64; 3];
     // 65,536 values of 65,535 fit 32 bits.
@@ -75,8 +90,14 @@ fn lanes<T: Copy>(data: &[T], of: impl Fn(T) -> u32) -> [u64; 3] {
                 sums[lane] = sums[lane].wrapping_add(of(block[lane]));
             }
         }
-        sums.iter().enumerate().for_each(|(lane, sum)| totals[lane % 3] += u64::from(*sum));
-        rest.iter().enumerate().for_each(|(lane, value)| totals[lane % 3] += u64::from(of(*value)));
+        for (lane, value) in rest.iter().enumerate() {
+            sums[lane] = sums[lane].wrapping_add(of(*value));
+        }
+        for pixel in sums.as_chunks::<3>().0 {
+            for c in 0..3 {
+                totals[c] = totals[c].wrapping_add(u64::from(pixel[c]));
+            }
+        }
     }
     totals
 }

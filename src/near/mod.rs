@@ -9,7 +9,6 @@
 
 mod check;
 mod guess;
-mod popcount;
 mod scan;
 mod stars;
 

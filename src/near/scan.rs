@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::popcount::Kernel;
+use crate::simd::popcount::Kernel;
 use super::{Depth, Guess};
 use crate::measure::{Code, Print};
 

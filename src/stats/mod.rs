@@ -206,9 +206,9 @@ fn look(
     let size = header.upright_size();
     let mode = header.src_mode();
     let Some(view) = options.view else {
-        let held = pipe.pixels(read, Scale::FULL, 0, item, codec)?;
-        let picture = normal::upright_srgb(held.decoded.rgb, &held.decoded.finish);
-        return Ok(Seen { sums: ImageSums::of(&picture), size, mode });
+        let mut held = pipe.pixels(read, Scale::FULL, 0, item, codec)?;
+        normal::srgb(&mut held.decoded.rgb, &held.decoded.finish);
+        return Ok(Seen { sums: ImageSums::of(&held.decoded.rgb), size, mode });
     };
     let to = view.resized(size);
     let stored_to = if header.orientation.swaps() { (to.1, to.0) } else { to };

@@ -141,12 +141,13 @@ fn see(
     let mut held = pipe.pixels(read, Scale::FULL, 0, item, codec)?;
     facts.notes = std::mem::take(&mut held.decoded.notes);
     facts.fault = held.decoded.damage.take();
-    let upright = normal::upright_srgb(held.decoded.rgb, &held.decoded.finish);
-    let pass = pass(&upright);
-    let large = upright.width.min(upright.height) as usize >= THUMB;
+    let (mut picture, finish) = (held.decoded.rgb, held.decoded.finish);
+    normal::srgb(&mut picture, &finish);
+    let pass = pass(&picture, finish.orientation);
+    let large = picture.width.min(picture.height) as usize >= THUMB;
     // What workers keep between pictures is a small part of what pictures may use.
-    if upright.data.capacity() as u64 <= pipe.budget.pixels.total() / 8 / pipe.threads.max(1) as u64 {
-        codec.give_back(upright.data);
+    if picture.data.capacity() as u64 <= pipe.budget.pixels.total() / 8 / pipe.threads.max(1) as u64 {
+        codec.give_back(picture.data);
     }
     let print = large.then(|| Print::of(&Luma::of(&pass.small, PLANE)).map(Box::new)).flatten();
     Ok(Seen { pixel_hash: pass.hash, sums: pass.sums, quality: Quality::of(&pass.small), print })

@@ -9,6 +9,7 @@ use imgprep::pixels::{Orientation, Rgb8};
 use serde_json::Value;
 
 use crate::env::{Env, Ran};
+use crate::{benign, damage};
 use crate::pictures::{BASELINE, jpeg, lossless, picture};
 
 /// A photo of its own for each seed.
@@ -101,6 +102,36 @@ fn every_planted_fault_of_a_file_has_its_code() {
 /// The same JPEG with a comment segment: other bytes, same pixels.
 fn with_comment(jpeg: &[u8]) -> Vec<u8> {
     [&jpeg[..2], b"\xff\xfe\x00\x07hello", &jpeg[2..]].concat()
+}
+
+#[test]
+#[cfg(feature = "turbo")]
+fn every_kind_of_damage_is_an_error_and_no_odd_file_is() {
+    let env = Env::new();
+    let (broken, odd) = (damage::broken(), benign::odd());
+    assert!(broken.len() >= 47 && odd.len() >= 22, "{} and {}", broken.len(), odd.len());
+    let mut wanted = BTreeSet::new();
+    for (i, (what, bytes, name)) in broken.iter().enumerate() {
+        env.write(format!("set/broken/{i:02}{name}"), bytes);
+        if !damage::UNSEEN.contains(what) {
+            wanted.insert(format!("broken/{i:02}{name}"));
+        }
+    }
+    for (i, (_, bytes, name, _)) in odd.iter().enumerate() {
+        env.write(format!("set/odd/{i:02}{name}"), bytes);
+    }
+    let (document, _) = audit(&env, &["set", "--select", "F"]);
+    let errors: BTreeSet<String> = document["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|finding| finding["severity"] == "error")
+        .flat_map(|finding| finding["paths"].as_array().unwrap())
+        .map(|path| path.as_str().unwrap().to_owned())
+        .collect();
+    assert!(wanted.is_subset(&errors), "missed: {:?}", wanted.difference(&errors));
+    let refused: Vec<&String> = errors.iter().filter(|path| path.starts_with("odd/")).collect();
+    assert!(refused.is_empty(), "{refused:?}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use imgprep::fault::Oddity;
 use crate::pictures::*;
 
 /// What is odd, the file, its name, and the note that says so (none where there is nothing to say).
-type Case = (&'static str, Vec<u8>, &'static str, Option<Oddity>);
+pub type Case = (&'static str, Vec<u8>, &'static str, Option<Oddity>);
 
 fn jpegs() -> Vec<Case> {
     let picture = picture(320, 240, 5);
@@ -99,9 +99,14 @@ fn zlib_of_zeros(count: usize) -> Vec<u8> {
     out
 }
 
+/// Every odd file.
+pub fn odd() -> Vec<Case> {
+    jpegs().into_iter().chain(pngs()).collect()
+}
+
 #[test]
 fn nothing_whole_is_refused_and_all_of_it_is_noted() {
-    let cases: Vec<Case> = jpegs().into_iter().chain(pngs()).collect();
+    let cases = odd();
     assert!(cases.len() >= 22, "{}", cases.len());
     for (what, bytes, name, note) in cases {
         let (_, decoded) = decode(&bytes, name).unwrap_or_else(|fault| panic!("{what}: {fault}"));

@@ -145,7 +145,13 @@ const JPEG: [(&str, Maker); 33] = [
 ];
 
 /// What nobody can see without a checksum.
-const UNSEEN: [&str; 3] = ["one bit of a quantization table", "100 bytes deleted", "one bit flipped"];
+pub const UNSEEN: [&str; 3] = ["one bit of a quantization table", "100 bytes deleted", "one bit flipped"];
+
+/// Every kind of damage: what it is, the file, and a name that makes its format known.
+pub fn broken() -> Vec<(&'static str, Vec<u8>, &'static str)> {
+    let files = Files::new();
+    JPEG.iter().map(|(name, make)| (*name, make(&files), "a.jpg")).chain(others()).collect()
+}
 
 #[test]
 fn the_makers_change_something_and_their_files_are_whole_before() {
