@@ -5,6 +5,8 @@
 
 use std::ops::Range;
 
+use memchr::memchr;
+
 use crate::fault::{Cause, Fault};
 
 /// No camera writes more; 1,000 scans cost a decoder seconds.
@@ -326,7 +328,7 @@ impl Walk {
 fn next_marker(bytes: &[u8], from: usize) -> Option<usize> {
     let mut at = from;
     loop {
-        at += find_ff(bytes.get(at..)?)?;
+        at += memchr(0xff, bytes.get(at..)?)?;
         match bytes.get(at + 1)? {
             0 => at += 2,
             0xff => at += 1,
@@ -353,7 +355,7 @@ fn segment(bytes: &[u8], at: usize, marker: u8) -> Option<Segment> {
 fn entropy_data(bytes: &[u8], from: usize) -> (Range<usize>, Vec<usize>) {
     let mut restarts = Vec::new();
     let mut at = from;
-    while let Some(step) = find_ff(&bytes[at..]) {
+    while let Some(step) = memchr(0xff, &bytes[at..]) {
         at += step;
         match bytes.get(at + 1) {
             None => return (from..at, restarts),
@@ -381,16 +383,4 @@ fn zeros(bytes: &[u8], data: Range<usize>) -> Option<Range<usize>> {
     let before = bytes[data.start..at].iter().rev().take_while(|b| **b == 0).count();
     let after = bytes[at..data.end].iter().take_while(|b| **b == 0).count();
     Some(at - before..at + after)
-}
-
-/// The first 0xff. Whole blocks are tested without branches, which the compiler turns into vector code.
-fn find_ff(bytes: &[u8]) -> Option<usize> {
-    let mut at = 0;
-    for block in bytes.chunks_exact(32) {
-        if block.iter().fold(false, |hit, b| hit | (*b == 0xff)) {
-            break;
-        }
-        at += 32;
-    }
-    bytes[at..].iter().position(|b| *b == 0xff).map(|step| at + step)
 }

@@ -25,7 +25,7 @@ impl Luma {
     /// The plane of `side * side` cells of `picture`, whose sides are at least 1 pixel; `side` is 1 to 128. One pass
     /// over the pixels.
     ///
-    /// Each cell is an exact integer sum (pixels that a cell covers in part count in part) and one division, so the
+    /// Each cell is an exact integer sum (pixels that a cell covers in part count in part) and one multiplication, so the
     /// order of adding does not matter and turning the picture turns the plane.
     pub fn of(picture: &Rgb8, side: usize) -> Self {
         widest(Averages { picture, side: side.clamp(1, 128) })
@@ -89,27 +89,35 @@ impl Loops for Averages<'_> {
         let (w, h) = (picture.width as usize, picture.height as usize);
         let columns: Vec<Span> = (0..side).map(|cell| Span::of(cell, w, side)).collect();
         let mut rows = Rows::new(w * 3, side);
-        let mut data = Vec::with_capacity(side * side);
+        let mut data = vec![0.0; side * side];
         let mut luma = vec![0_u64; w];
+        // Of the pixels before each: what a cell holds is then one difference, however many pixels it covers.
+        let mut before = vec![0_u64; w + 1];
         let mut cells = vec![0_u64; side];
         // In units of 1/side of a pixel along both sides, and the weights of luma.
-        let whole = (w * h) as f64 * 65_536.0;
-        for cell in 0..side {
+        let share = 1.0 / ((w * h) as f64 * 65_536.0);
+        for (cell, data) in data.chunks_exact_mut(side).enumerate() {
             cells.fill(0);
             let span = Span::of(cell, h, side);
             for part in span.parts() {
                 rows.sum(&picture.data, &span, part);
                 for (luma, rgb) in luma.iter_mut().zip(rows.line.as_chunks::<3>().0) {
                     let [r, g, b] = [u64::from(rgb[0]), u64::from(rgb[1]), u64::from(rgb[2])];
-                    let (r, g, b) = (r.wrapping_mul(WEIGHTS[0]), g.wrapping_mul(WEIGHTS[1]), b.wrapping_mul(WEIGHTS[2]));
+                    let (r, g, b) =
+                        (r.wrapping_mul(WEIGHTS[0]), g.wrapping_mul(WEIGHTS[1]), b.wrapping_mul(WEIGHTS[2]));
                     *luma = r.wrapping_add(g).wrapping_add(b);
                 }
+                let mut sum = 0_u64;
+                for (before, luma) in before[1..].iter_mut().zip(&luma) {
+                    sum = sum.wrapping_add(*luma);
+                    *before = sum;
+                }
                 for (cell, span) in cells.iter_mut().zip(&columns) {
-                    *cell = cell.wrapping_add(span.sum(&luma, side as u64));
+                    *cell = cell.wrapping_add(span.sum(&luma, &before, side as u64));
                 }
             }
-            for sum in &cells {
-                data.push((*sum as f64 / whole) as f32);
+            for (out, sum) in data.iter_mut().zip(&cells) {
+                *out = (*sum as f64 * share) as f32;
             }
         }
         Luma { side, source: picture.size(), data }
@@ -150,10 +158,11 @@ impl Span {
         })
     }
 
-    /// The sum of the pixels of `line` in the cell.
+    /// The sum of the pixels of `line` in the cell; `before` has the sums of the pixels before each.
     #[inline(always)]
-    fn sum(&self, line: &[u64], side: u64) -> u64 {
-        let inside = line[self.inner()].iter().fold(0_u64, |sum, value| sum.wrapping_add(*value));
+    fn sum(&self, line: &[u64], before: &[u64], side: u64) -> u64 {
+        let inner = self.inner();
+        let inside = before[inner.end].wrapping_sub(before[inner.start]);
         let end = |at: usize, units: u16| line[at].wrapping_mul(u64::from(units));
         inside
             .wrapping_mul(side)

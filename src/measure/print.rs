@@ -15,6 +15,9 @@ use crate::simd::{Loops, widest};
 pub const PLANE: usize = 128;
 /// Frequencies along a side of a code: 0 (the mean) to 15 half waves.
 const WAVES: usize = 16;
+/// Rows, or frequencies down a column, that are summed side by side: one sum after the other would leave the processor
+/// waiting. As many rows of a code as a word has.
+const STEP: usize = 4;
 /// Side of the plane that is transformed.
 const SIDE: usize = 64;
 /// Side of the thumbnail.
@@ -203,7 +206,7 @@ pub struct Print {
 
 impl Print {
     /// Grows when the same picture gives other bytes.
-    pub const VERSION: u8 = 1;
+    pub const VERSION: u8 = 2;
     /// Bytes of a print.
     pub const BYTES: usize = 8 + 32 + 32 * Window::COUNT + THUMB * THUMB;
 
@@ -288,20 +291,26 @@ impl Loops for Codes<'_> {
 fn seen_through(window: Window, plane: &Luma) -> Vec<f32> {
     let aspect = f64::from(plane.source.0.max(1)) / f64::from(plane.source.1.max(1));
     let middle = |at: usize| (at as f64 + 0.5) / SIDE as f64;
+    let along = |t: f64| (t * SIDE as f64 - 0.5).clamp(0.0, SIDE as f64 - 1.001);
     let view = window.view(aspect);
     let mut seen = vec![0.0; SIDE * SIDE];
-    for (at, cell) in seen.iter_mut().enumerate() {
-        let (x, y) = view.point((middle(at % SIDE), middle(at / SIDE)));
-        let along = |t: f64| (t * SIDE as f64 - 0.5).clamp(0.0, SIDE as f64 - 1.001);
-        let (x, y) = (along(x), along(y));
-        let (left, top) = (x as usize, y as usize);
-        let (fx, fy) = ((x - left as f64) as f32, (y - top as f64) as f32);
-        let row = |y: usize| {
-            let pair = &plane.data[y * SIDE + left..];
-            pair[0] + (pair[1] - pair[0]) * fx
-        };
-        let (above, below) = (row(top), row(top + 1));
-        *cell = above + (below - above) * fy;
+    let mut points = [(0.0, 0.0); SIDE];
+    for (row, seen) in seen.as_chunks_mut::<SIDE>().0.iter_mut().enumerate() {
+        // Apart from the loads, which the compiler cannot do side by side.
+        for (column, point) in points.iter_mut().enumerate() {
+            let (x, y) = view.point((middle(column), middle(row)));
+            *point = (along(x), along(y));
+        }
+        for (cell, (x, y)) in seen.iter_mut().zip(points) {
+            let (left, top) = (x as usize, y as usize);
+            let (fx, fy) = ((x - left as f64) as f32, (y - top as f64) as f32);
+            let row = |y: usize| {
+                let pair = &plane.data[y * SIDE + left..];
+                pair[0] + (pair[1] - pair[0]) * fx
+            };
+            let (above, below) = (row(top), row(top + 1));
+            *cell = above + (below - above) * fy;
+        }
     }
     seen
 }
@@ -350,11 +359,16 @@ impl Axis {
     #[inline(always)]
     fn rows(&self, plane: &[f32], out: &mut [[f32; WAVES]; SIDE]) {
         let cells = self.cells();
-        for (out, row) in out.iter_mut().zip(plane.as_chunks::<SIDE>().0) {
-            let mut sums = [0.0; WAVES];
-            for (value, waves) in row[cells.clone()].iter().zip(&self.waves[cells.clone()]) {
-                for u in 0..WAVES {
-                    sums[u] += value * waves[u];
+        let fours = out.as_chunks_mut::<STEP>().0.iter_mut().zip(plane.as_chunks::<{ STEP * SIDE }>().0);
+        for (out, rows) in fours {
+            let mut sums = [[0.0; WAVES]; STEP];
+            for x in cells.clone() {
+                let waves = &self.waves[x];
+                for i in 0..STEP {
+                    let value = rows[i * SIDE + x];
+                    for u in 0..WAVES {
+                        sums[i][u] += value * waves[u];
+                    }
                 }
             }
             *out = sums;
@@ -366,18 +380,19 @@ impl Axis {
     fn code(&self, rows: &[[f32; WAVES]; SIDE]) -> Code {
         let cells = self.cells();
         let mut code = Code::default();
-        for v in 0..WAVES {
-            let mut sums = [0.0; WAVES];
+        for (four, word) in code.0.iter_mut().enumerate() {
+            let mut sums = [[0.0; WAVES]; STEP];
             for (row, waves) in rows[cells.clone()].iter().zip(&self.waves[cells.clone()]) {
-                for u in 0..WAVES {
-                    sums[u] += row[u] * waves[v];
+                for i in 0..STEP {
+                    let wave = waves[four * STEP + i];
+                    for u in 0..WAVES {
+                        sums[i][u] += row[u] * wave;
+                    }
                 }
             }
-            let mut bits = 0_u64;
-            for (u, sum) in sums.iter().enumerate() {
-                bits |= u64::from(*sum > 0.0) << u;
+            for (at, sum) in sums.as_flattened().iter().enumerate() {
+                *word |= u64::from(*sum > 0.0) << at;
             }
-            code.0[v / 4] |= bits << (v % 4 * 16);
         }
         code.0[0] &= !1;
         code

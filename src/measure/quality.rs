@@ -73,10 +73,7 @@ impl Loops for Look<'_> {
         let small = self.0;
         let (width, height) = (small.width as usize, small.height as usize);
         let luma = luma(small);
-        let mut histogram = [0_u32; 256];
-        for value in &luma {
-            histogram[usize::from(*value)] = histogram[usize::from(*value)].wrapping_add(1);
-        }
+        let histogram = histogram(&luma);
         let n = f64::from(small.width) * f64::from(small.height);
         let (mut sum, mut squares) = (0_u64, 0_u64);
         for (value, count) in histogram.iter().enumerate() {
@@ -107,10 +104,31 @@ fn luma(picture: &Rgb8) -> Vec<u8> {
     for (luma, p) in luma.iter_mut().zip(pixels) {
         // The weights add up to 65,536: nothing wraps.
         let [r, g, b] = [u32::from(p[0]), u32::from(p[1]), u32::from(p[2])];
-        let sum = r.wrapping_mul(19_595).wrapping_add(g.wrapping_mul(38_470)).wrapping_add(b.wrapping_mul(7_471));
+        let sum =
+            r.wrapping_mul(19_595).wrapping_add(g.wrapping_mul(38_470)).wrapping_add(b.wrapping_mul(7_471));
         *luma = (sum.wrapping_add(0x8000) >> 16) as u8;
     }
     luma
+}
+
+/// How often each value stands. Neighbours are counted apart: one counter would have to wait for itself.
+#[inline(always)]
+fn histogram(luma: &[u8]) -> [u32; 256] {
+    let mut parts = [[0_u32; 256]; 4];
+    let (fours, rest) = luma.as_chunks::<4>();
+    for four in fours {
+        for (part, value) in parts.iter_mut().zip(four) {
+            part[usize::from(*value)] = part[usize::from(*value)].wrapping_add(1);
+        }
+    }
+    for value in rest {
+        parts[0][usize::from(*value)] += 1;
+    }
+    let mut histogram = [0; 256];
+    for part in parts {
+        histogram.iter_mut().zip(part).for_each(|(all, count)| *all += count);
+    }
+    histogram
 }
 
 /// The sum of the largest less the smallest of R, G and B.
@@ -121,7 +139,8 @@ fn spread(picture: &Rgb8) -> u64 {
     for part in picture.data.as_chunks::<3>().0.chunks(1 << 24) {
         let mut of_part = 0_u32;
         for [r, g, b] in part {
-            of_part = of_part.wrapping_add(u32::from((*r).max(*g).max(*b).wrapping_sub((*r).min(*g).min(*b))));
+            of_part =
+                of_part.wrapping_add(u32::from((*r).max(*g).max(*b).wrapping_sub((*r).min(*g).min(*b))));
         }
         sum += u64::from(of_part);
     }
@@ -228,26 +247,25 @@ fn fill(picture: &Rgb8) -> f32 {
 fn grid(picture: &Rgb8) -> [u8; GRID * GRID * 3] {
     let (width, height) = (picture.width as usize, picture.height as usize);
     let mut grid = [0; GRID * GRID * 3];
-    for (cell, out) in grid.chunks_exact_mut(3).enumerate() {
-        let (x, y) = (cell % GRID, cell / GRID);
-        let (across, down) = (part(x, width), part(y, height));
-        let mut sum = [0_u64; 3];
-        for line in down.clone() {
-            // A row is shorter than 2^24 pixels, or there is one row of them.
-            let mut of_line = [0_u32; 3];
-            let row = &picture.data[(line * width + across.start) * 3..(line * width + across.end) * 3];
-            for pixel in row.as_chunks::<3>().0 {
-                for c in 0..3 {
-                    of_line[c] = of_line[c].wrapping_add(u32::from(pixel[c]));
-                }
-            }
-            for c in 0..3 {
-                sum[c] += u64::from(of_line[c]);
+    let mut columns = vec![0_u64; width * 3];
+    for (y, cells) in grid.chunks_exact_mut(GRID * 3).enumerate() {
+        let down = part(y, height);
+        columns.fill(0);
+        for row in picture.data[down.start * width * 3..down.end * width * 3].chunks_exact(width * 3) {
+            for (sum, value) in columns.iter_mut().zip(row) {
+                *sum = sum.wrapping_add(u64::from(*value));
             }
         }
-        let n = (across.len() * down.len()) as u64;
-        for c in 0..3 {
-            out[c] = ((sum[c] + n / 2) / n.max(1)) as u8;
+        for (x, out) in cells.as_chunks_mut::<3>().0.iter_mut().enumerate() {
+            let across = part(x, width);
+            let n = (across.len() * down.len()) as u64;
+            let mut sum = [0_u64; 3];
+            for pixel in columns[across.start * 3..across.end * 3].as_chunks::<3>().0 {
+                for c in 0..3 {
+                    sum[c] = sum[c].wrapping_add(pixel[c]);
+                }
+            }
+            *out = sum.map(|sum| ((sum + n / 2) / n.max(1)) as u8);
         }
     }
     grid

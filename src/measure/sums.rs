@@ -6,7 +6,7 @@ use crate::pixels::Rgb8;
 use crate::simd::{Loops, widest};
 
 /// Values that are summed side by side: whole pixels, and whole registers of the processor.
-const LANES: usize = 96;
+const LANES: usize = 48;
 
 /// Sums over one image: pixels, and per channel the values and their squares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -82,22 +82,32 @@ fn lanes<T: Copy>(data: &[T], of: impl Fn(T) -> u32) -> [u64; 3] {
     let mut totals = [0_u64; 3];
     // 65,536 values of 65,535 fit 32 bits.
     for turn in data.chunks(LANES * 65_536) {
-        let mut sums = [0_u32; LANES];
         let (blocks, rest) = turn.as_chunks::<LANES>();
-        for block in blocks {
-            for lane in 0..LANES {
-                // Nothing wraps; so the compiler adds several at a time.
-                sums[lane] = sums[lane].wrapping_add(of(block[lane]));
-            }
-        }
-        for (lane, value) in rest.iter().enumerate() {
-            sums[lane] = sums[lane].wrapping_add(of(*value));
-        }
+        // Seen from the end, lanes three apart belong together; the compiler shall not see that and load bytes one by one.
+        let sums = std::hint::black_box(block_sums(blocks, &of));
         for pixel in sums.as_chunks::<3>().0 {
             for c in 0..3 {
                 totals[c] = totals[c].wrapping_add(u64::from(pixel[c]));
             }
         }
+        for pixel in rest.as_chunks::<3>().0 {
+            for c in 0..3 {
+                totals[c] = totals[c].wrapping_add(u64::from(of(pixel[c])));
+            }
+        }
     }
     totals
+}
+
+/// The sums of each lane; apart, so that they stay in registers.
+#[inline(always)]
+fn block_sums<T: Copy>(blocks: &[[T; LANES]], of: &impl Fn(T) -> u32) -> [u32; LANES] {
+    let mut sums = [0_u32; LANES];
+    for block in blocks {
+        for lane in 0..LANES {
+            // Nothing wraps; so the compiler adds several at a time.
+            sums[lane] = sums[lane].wrapping_add(of(block[lane]));
+        }
+    }
+    sums
 }

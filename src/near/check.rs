@@ -60,41 +60,98 @@ fn seen(thumb: &[u8; THUMB * THUMB], turn: Orientation) -> Vec<f64> {
             O::Transverse => (1.0 - y, 1.0 - x),
             O::Rotate270 => (y, 1.0 - x),
         };
-        sampled(thumb, x, y)
+        match (Between::of(x), Between::of(y)) {
+            (Some(column), Some(row)) => between(thumb, column, row),
+            _ => 0.0,
+        }
     };
     (0..POINTS * POINTS).map(point).collect()
 }
 
 /// The correlation of the copy with the original below it. Points outside the original are left out.
 fn correlation(original: &[u8; THUMB * THUMB], copy: &[f64], view: &View) -> f32 {
-    let (mut n, mut a, mut b, mut aa, mut bb, mut ab) = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0);
-    for (at, copied) in copy.iter().enumerate() {
-        let (u, v) = view.point((middle(at % POINTS), middle(at / POINTS)));
-        if (0.0..=1.0).contains(&u) && (0.0..=1.0).contains(&v) {
-            let value = sampled(original, u, v);
-            n += 1.0;
-            a += value;
-            b += copied;
-            aa += value * value;
-            bb += copied * copied;
-            ab += value * copied;
+    let mut sums = Sums::default();
+    if view.x[2] == 0.0 && view.y[1] == 0.0 {
+        // Upright: where the points of a column and of a row lie is computed once for all of them.
+        let columns: [Option<Between>; POINTS] =
+            std::array::from_fn(|at| Between::of(view.point((middle(at), 0.0)).0));
+        for (at, copied) in copy.chunks_exact(POINTS).enumerate() {
+            let Some(row) = Between::of(view.point((0.0, middle(at))).1) else { continue };
+            for (column, copied) in columns.iter().zip(copied) {
+                if let Some(column) = column {
+                    sums.add(between(original, *column, row), *copied);
+                }
+            }
+        }
+    } else {
+        for (at, copied) in copy.iter().enumerate() {
+            let (x, y) = view.point((middle(at % POINTS), middle(at / POINTS)));
+            if let (Some(column), Some(row)) = (Between::of(x), Between::of(y)) {
+                sums.add(between(original, column, row), *copied);
+            }
         }
     }
-    let spread: f64 = (n * aa - a * a) * (n * bb - b * b);
-    if spread > 0.0 { ((n * ab - a * b) / spread.sqrt()) as f32 } else { 0.0 }
+    sums.correlation()
 }
 
-/// The value at (x, y), 0 to 1, between cells linearly.
-fn sampled(thumb: &[u8; THUMB * THUMB], x: f64, y: f64) -> f64 {
-    let along = |t: f64| (t * THUMB as f64 - 0.5).clamp(0.0, THUMB as f64 - 1.001);
-    let (x, y) = (along(x), along(y));
-    let (left, top) = (x as usize, y as usize);
-    let (fx, fy) = (x - left as f64, y - top as f64);
-    let row = |y: usize| {
-        let pair = &thumb[y * THUMB + left..];
+/// Sums over pairs of values.
+#[derive(Default)]
+struct Sums {
+    n: f64,
+    a: f64,
+    b: f64,
+    aa: f64,
+    bb: f64,
+    ab: f64,
+}
+
+impl Sums {
+    #[inline]
+    fn add(&mut self, a: f64, b: f64) {
+        self.n += 1.0;
+        self.a += a;
+        self.b += b;
+        self.aa += a * a;
+        self.bb += b * b;
+        self.ab += a * b;
+    }
+
+    /// Pearson's; 0 where one of the two does not vary.
+    fn correlation(&self) -> f32 {
+        let Self { n, a, b, aa, bb, ab } = self;
+        let spread: f64 = (n * aa - a * a) * (n * bb - b * b);
+        if spread > 0.0 { ((n * ab - a * b) / spread.sqrt()) as f32 } else { 0.0 }
+    }
+}
+
+/// A place between two cells of a thumbnail, along one side: the first of them, and the share of the other.
+#[derive(Clone, Copy)]
+struct Between {
+    first: usize,
+    share: f64,
+}
+
+impl Between {
+    /// The place at `t`, 0 to 1 from one side of the thumbnail to the other; none outside.
+    #[inline]
+    fn of(t: f64) -> Option<Self> {
+        if !(0.0..=1.0).contains(&t) {
+            return None;
+        }
+        let place = (t * THUMB as f64 - 0.5).clamp(0.0, THUMB as f64 - 1.001);
+        let first = place as usize;
+        Some(Self { first, share: place - first as f64 })
+    }
+}
+
+/// The value at a point, between cells linearly.
+#[inline]
+fn between(thumb: &[u8; THUMB * THUMB], column: Between, row: Between) -> f64 {
+    let along = |y: usize| {
+        let pair = &thumb[y * THUMB + column.first..];
         let (a, b) = (f64::from(pair[0]), f64::from(pair[1]));
-        a + (b - a) * fx
+        a + (b - a) * column.share
     };
-    let (above, below) = (row(top), row(top + 1));
-    above + (below - above) * fy
+    let (above, below) = (along(row.first), along(row.first + 1));
+    above + (below - above) * row.share
 }

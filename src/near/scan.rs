@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use crate::simd::popcount::Kernel;
 use super::{Depth, Guess};
 use crate::measure::{Code, Print};
+use crate::simd::popcount::Kernel;
 
 /// Bits of the 63 lowest frequencies in which a candidate may differ. Unrelated codes differ in about 32.
 const LOW_LIMIT: u32 = 18;

@@ -9,8 +9,8 @@ use imgprep::pixels::{Orientation, Rgb8};
 use serde_json::Value;
 
 use crate::env::{Env, Ran};
-use crate::{benign, damage};
 use crate::pictures::{BASELINE, jpeg, lossless, picture};
+use crate::{benign, damage};
 
 /// A photo of its own for each seed.
 fn photo(seed: u32) -> Vec<u8> {

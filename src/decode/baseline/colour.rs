@@ -1,22 +1,36 @@
 //! YCbCr to RGB, row by row (JFIF: BT.601, full range).
 
+use crate::simd::Loops;
+
 /// Samples in one step.
 const STEP: usize = 16;
 
-/// Turns rows of samples into a row of RGB; `out` says how many. The sample rows must have [`STEP`] - 1 samples more.
-pub(super) fn ycbcr_row(y: &[u8], cb: &[u8], cr: &[u8], out: &mut [u8]) {
-    let steps = y.chunks_exact(STEP).zip(cb.chunks_exact(STEP)).zip(cr.chunks_exact(STEP));
-    for (((y, cb), cr), out) in steps.zip(out.chunks_mut(3 * STEP)) {
-        let (Some(y), Some(cb), Some(cr)) = (y.first_chunk(), cb.first_chunk(), cr.first_chunk()) else {
-            return;
-        };
-        let pixels = pixels(y, cb, cr);
-        if let Some(out) = out.first_chunk_mut() {
-            pack(&pixels, out);
-        } else {
-            let mut last = [0; 3 * STEP];
-            pack(&pixels, &mut last);
-            out.copy_from_slice(&last[..out.len()]);
+/// Rows of samples on their way to a row of RGB; `out` says how many. The sample rows must have [`STEP`] - 1 samples more.
+pub(super) struct Row<'a> {
+    pub y: &'a [u8],
+    pub cb: &'a [u8],
+    pub cr: &'a [u8],
+    pub out: &'a mut [u8],
+}
+
+impl Loops for Row<'_> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let steps = self.y.chunks_exact(STEP).zip(self.cb.chunks_exact(STEP)).zip(self.cr.chunks_exact(STEP));
+        for (((y, cb), cr), out) in steps.zip(self.out.chunks_mut(3 * STEP)) {
+            let (Some(y), Some(cb), Some(cr)) = (y.first_chunk(), cb.first_chunk(), cr.first_chunk()) else {
+                return;
+            };
+            let pixels = pixels(y, cb, cr);
+            if let Some(out) = out.first_chunk_mut() {
+                pack(&pixels, out);
+            } else {
+                let mut last = [0; 3 * STEP];
+                pack(&pixels, &mut last);
+                out.copy_from_slice(&last[..out.len()]);
+            }
         }
     }
 }

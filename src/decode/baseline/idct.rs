@@ -7,6 +7,7 @@
 #![allow(clippy::needless_range_loop, reason = "one index runs along several arrays of lanes")]
 
 use super::scan::{LANES, Lanes, ZIGZAG};
+use crate::simd::{Loops, widest};
 
 /// Blocks in one step.
 const STEP: usize = 16;
@@ -161,38 +162,55 @@ pub(super) fn transform(
     count: usize,
     target: Target<'_>,
 ) {
-    let run = match size {
-        (1, 1) => blocks::<1, 1>,
-        (2, 2) => blocks::<2, 2>,
-        (3, 3) => blocks::<3, 3>,
-        (4, 4) => blocks::<4, 4>,
-        (6, 6) => blocks::<6, 6>,
-        (8, 8) => blocks::<8, 8>,
-        (2, 1) => blocks::<2, 1>,
-        (4, 2) => blocks::<4, 2>,
-        (6, 3) => blocks::<6, 3>,
-        (8, 4) => blocks::<8, 4>,
-        (1, 2) => blocks::<1, 2>,
-        (2, 4) => blocks::<2, 4>,
-        (3, 6) => blocks::<3, 6>,
-        (4, 8) => blocks::<4, 8>,
-        _ => return,
-    };
-    run(lanes, factors, count, target);
+    let blocks = Blocks { lanes, factors, count, target };
+    match size {
+        (1, 1) => blocks.to::<1, 1>(),
+        (2, 2) => blocks.to::<2, 2>(),
+        (3, 3) => blocks.to::<3, 3>(),
+        (4, 4) => blocks.to::<4, 4>(),
+        (6, 6) => blocks.to::<6, 6>(),
+        (8, 8) => blocks.to::<8, 8>(),
+        (2, 1) => blocks.to::<2, 1>(),
+        (4, 2) => blocks.to::<4, 2>(),
+        (6, 3) => blocks.to::<6, 3>(),
+        (8, 4) => blocks.to::<8, 4>(),
+        (1, 2) => blocks.to::<1, 2>(),
+        (2, 4) => blocks.to::<2, 4>(),
+        (3, 6) => blocks.to::<3, 6>(),
+        (4, 8) => blocks.to::<4, 8>(),
+        _ => {}
+    }
 }
 
-fn blocks<const W: usize, const H: usize>(
-    lanes: &Lanes,
-    factors: &[f32; 64],
+/// Blocks on their way to samples.
+struct Blocks<'a> {
+    lanes: &'a Lanes,
+    factors: &'a [f32; 64],
     count: usize,
-    target: Target<'_>,
-) {
-    let Target { rows, pitch, left, half } = target;
-    for first in (0..count.min(LANES)).step_by(STEP) {
-        columns::<W, H>(lanes, first, factors, half);
-        for (y, row) in rows.chunks_mut(pitch).take(H).enumerate() {
-            let words = samples::<W>(half, y);
-            store::<W>(&words, &mut row[left + first * W..]);
+    target: Target<'a>,
+}
+
+impl Blocks<'_> {
+    fn to<const W: usize, const H: usize>(self) {
+        widest(Scaled::<W, H>(self));
+    }
+}
+
+/// The same, each to `W` times `H` samples.
+struct Scaled<'a, const W: usize, const H: usize>(Blocks<'a>);
+
+impl<const W: usize, const H: usize> Loops for Scaled<'_, W, H> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Blocks { lanes, factors, count, target: Target { rows, pitch, left, half } } = self.0;
+        for first in (0..count.min(LANES)).step_by(STEP) {
+            columns::<W, H>(lanes, first, factors, half);
+            for (y, row) in rows.chunks_mut(pitch).take(H).enumerate() {
+                let words = samples::<W>(half, y);
+                store::<W>(&words, &mut row[left + first * W..]);
+            }
         }
     }
 }

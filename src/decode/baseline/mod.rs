@@ -21,6 +21,7 @@ use scan::{Coding, Keep, LANES, Lanes};
 use super::complaint::Pixels;
 use super::walk::Scan;
 use crate::pixels::Scale;
+use crate::simd::widest;
 
 /// The eighths at which this decoder works.
 pub(super) const SCALES: [u8; 4] = [1, 2, 3, 4];
@@ -201,7 +202,7 @@ impl Strip {
             if planes == 1 {
                 colour::gray_row(row(0), out);
             } else {
-                colour::ycbcr_row(row(0), row(1), row(2), out);
+                widest(colour::Row { y: row(0), cb: row(1), cr: row(2), out });
             }
         }
     }
