@@ -1,6 +1,6 @@
 //! Memory is bounded by the budget, not by the number or the size of the images.
 
-use std::process::Stdio;
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use crate::env::{Env, jpeg};
@@ -14,9 +14,8 @@ fn bomb(width: u16, height: u16) -> Vec<u8> {
     bytes
 }
 
-#[test]
-fn sixty_four_threads_on_bombs_and_large_images_stay_within_the_budget() {
-    let env = Env::new();
+/// 60 pictures of 12 megapixels and 20 bombs.
+fn bombs_and_large_images(env: &Env) {
     let large = jpeg(4000, 3000, 1);
     for i in 0..60 {
         env.write(format!("in/a/{i:03}.jpg"), &large);
@@ -25,6 +24,12 @@ fn sixty_four_threads_on_bombs_and_large_images_stay_within_the_budget() {
         let (w, h) = if i % 2 == 0 { (20_000, 12_000) } else { (65_500, 65_500) };
         env.write(format!("in/b/{i:03}.jpg"), &bomb(w, h));
     }
+}
+
+#[test]
+fn sixty_four_threads_on_bombs_and_large_images_stay_within_the_budget() {
+    let env = Env::new();
+    bombs_and_large_images(&env);
     // The size asks for full decodes, so each image takes 36 MB and more.
     let mut command = env.command(&[
         "shrink",
@@ -40,15 +45,7 @@ fn sixty_four_threads_on_bombs_and_large_images_stay_within_the_budget() {
         "--quality",
         "50",
     ]);
-    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let mut peak = 0;
-    let status = loop {
-        peak = peak.max(peak_below(child.id()));
-        if let Some(status) = child.try_wait().unwrap() {
-            break status;
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    };
+    let (status, peak) = watched(&mut command);
     assert_eq!(status.code(), Some(0));
     assert!(peak > 50_000, "the test saw no memory: {peak} kB");
     assert!(peak < (512 + 128) * 1000, "{peak} kB");
@@ -56,6 +53,21 @@ fn sixty_four_threads_on_bombs_and_large_images_stay_within_the_budget() {
     let rows = env.rows("out/manifest.csv");
     assert_eq!(rows.iter().filter(|r| r["status"] == "ok").count(), 60);
     assert_eq!(rows.iter().filter(|r| r["status"] != "ok").count(), 20);
+}
+
+#[test]
+fn an_audit_by_sixty_four_threads_stays_within_the_budget() {
+    let env = Env::new();
+    bombs_and_large_images(&env);
+    let args = ["audit", "in", "-q", "-j", "64", "--memory", "512M", "--facts", "facts.csv", "--no-cache"];
+    let (status, peak) = watched(&mut env.command(&args));
+    // The bombs are errors.
+    assert_eq!(status.code(), Some(1));
+    assert!(peak > 50_000 && peak < (512 + 128) * 1000, "{peak} kB");
+    println!("peak {peak} kB");
+    let rows = env.rows("facts.csv");
+    assert_eq!(rows.iter().filter(|r| r["status"] == "ok").count(), 60);
+    assert_eq!(rows.len(), 80);
 }
 
 #[test]
@@ -80,19 +92,24 @@ fn packing_large_pictures_as_pixels_stays_within_the_budget() {
         "raw",
         "-q",
     ];
-    let mut child = env.command(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let mut peak = 0;
-    let status = loop {
-        peak = peak.max(peak_below(child.id()));
-        if let Some(status) = child.try_wait().unwrap() {
-            break status;
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    };
+    let (status, peak) = watched(&mut env.command(&args));
     assert_eq!(status.code(), Some(0));
     // Pixels of all pictures are 360 MB.
     assert!(peak > 30_000 && peak < (128 + 100) * 1000, "{peak} kB");
     assert_eq!(env.rows("out/left_out.csv").len(), 0);
+}
+
+/// Runs `command` to its end: how it ended, and the peak memory of the process that it starts, in kB.
+fn watched(command: &mut Command) -> (ExitStatus, u64) {
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut peak = 0;
+    loop {
+        peak = peak.max(peak_below(child.id()));
+        if let Some(status) = child.try_wait().unwrap() {
+            return (status, peak);
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 /// The peak memory so far (VmHWM, kB) of the processes below `parent`.
