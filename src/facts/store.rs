@@ -6,9 +6,7 @@ use std::path::{Path, PathBuf};
 use super::cache::{self, Info};
 use crate::error::{Error, Result};
 use crate::out;
-
-/// The folder of prep's caches of facts; only what lies in it is ever removed.
-const FACTS: &str = "prep-facts";
+use crate::source::FACTS;
 
 /// The folder of all caches: `own`, else `$XDG_CACHE_HOME`, `~/Library/Caches` on a Mac, `~/.cache`; and `prep-facts`
 /// in it. None where the user has no home.

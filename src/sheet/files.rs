@@ -15,14 +15,9 @@ use crate::error::{Error, Result};
 use crate::names::{shown, spreadsheet_safe};
 use crate::out::{self, Atomic};
 use crate::pixels::Rgb8;
+pub use crate::source::{SHEETS as INDEX, SHEETS_COLUMNS as COLUMNS, SHEETS_PAGE as PAGE};
 use crate::table::{self, csv_out};
 
-/// The index.
-pub const INDEX: &str = "sheets.csv";
-/// The page for a browser.
-pub const PAGE: &str = "sheets.html";
-const COLUMNS: [&str; 10] =
-    ["sheet", "row", "column", "path", "label", "split", "width", "height", "fault", "findings"];
 const DOING: &str = "writing a sheet";
 
 /// JPEG with full colour resolution: red letters stay sharp.

@@ -9,6 +9,7 @@ mod input;
 mod labelled;
 mod labels;
 mod list;
+mod made;
 mod read;
 mod resolve;
 mod rows;
@@ -25,6 +26,7 @@ use crate::error::{Error, Result};
 use crate::table::Table;
 
 pub use finding::{Finding, Trouble};
+pub use made::{FACTS, SAMPLES, SHEETS, SHEETS_COLUMNS, SHEETS_PAGE};
 pub use read::read_file;
 pub use stamp::Stamp;
 
@@ -120,8 +122,8 @@ pub struct Listing {
 pub struct Ignored {
     /// `Thumbs.db`, `.DS_Store`, `._*`, `.ipynb_checkpoints`, `__MACOSX`, `@eaDir` …
     pub junk: usize,
-    /// Folders that earlier runs of prep made.
-    pub made: usize,
+    /// Folders that earlier runs of prep made, below the root.
+    pub made: Vec<String>,
     /// Names that start with a dot.
     pub hidden: usize,
     /// Well-known files that are no pictures, by extension in lower case.

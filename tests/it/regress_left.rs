@@ -1,0 +1,71 @@
+//! What once went wrong with folders that prep wrote, with apply, sheet, audit, undo and cache, each test named by it.
+
+use std::fs;
+
+use crate::env::{Env, jpeg, png};
+
+/// Two classes of three pictures in a folder `d`.
+fn classes() -> Env {
+    let env = Env::new();
+    for at in 0..6_u32 {
+        env.write(format!("d/{}/{at}.jpg", ["cat", "dog"][at as usize % 2]), &jpeg(64, 48, at));
+    }
+    env
+}
+
+/// The labels of the manifest of `d`, each once.
+fn labels(env: &Env) -> Vec<String> {
+    let mut labels: Vec<String> = env.rows("d/manifest.csv").iter().map(|r| r["label"].clone()).collect();
+    labels.sort();
+    labels.dedup();
+    labels
+}
+
+#[test]
+fn what_prep_writes_beside_a_class_does_not_become_a_class() {
+    let env = classes();
+    env.ok(&["sheet", "d/cat"]);
+    env.ok(&["sheet", "d/dog", "--format", "html"]);
+    env.ok(&["shrink", "d/cat", "--short-edge", "32"]);
+    env.ok(&["pack", "d/cat"]);
+    env.ok(&["split", "d/cat", "--export", "tree"]);
+    env.ok(&["audit", "d/cat", "--cache-dir", "d/kept"]);
+    env.ok(&["plan", "d/cat", "--cache-dir", "d/kept"]);
+    // What other tools leave out when they copy a folder.
+    fs::remove_dir_all(env.path("d/cat-32/.prep")).unwrap();
+    fs::remove_dir_all(env.path("d/cat-shards/.prep")).unwrap();
+    let made = ["cat-32", "cat-sheets", "cat-shards", "cat-split", "dog-sheets", "kept"];
+    assert!(made.iter().all(|name| env.path("d").join(name).is_dir()), "{:?}", fs::read_dir(env.path("d")));
+    let ran = env.ok(&["split", "d", "--allow-missing"]);
+    assert!(ran.stderr.contains("6 made by prep (cat-32, cat-shards, cat-sheets, …)"), "{}", ran.stderr);
+    assert_eq!((labels(&env), env.rows("d/manifest.csv").len()), (vec!["cat".into(), "dog".into()], 6));
+}
+
+#[test]
+fn a_folder_of_the_users_with_a_name_of_preps_does_not_vanish() {
+    let env = classes();
+    env.write("d/cat/sheets.csv", b"sheet,price\nA4,3\n");
+    env.write("d/dog/manifest.json", b"{\"kind\": \"album\"}");
+    env.write("d/cow/.prep/notes.txt", b"bring hay\n");
+    env.write("d/cow/1.jpg", &jpeg(64, 48, 9));
+    env.write("d/prep-facts/1.jpg", &jpeg(64, 48, 10));
+    env.write("d/hen/manifest.prep.json", b"{\"schema\": 1, \"version\": \"0\", \"hash\": \"\"}");
+    env.write("d/hen/1.jpg", &jpeg(64, 48, 11));
+    let ran = env.ok(&["split", "d", "--allow-missing"]);
+    assert!(!ran.stderr.contains("made by prep"), "{}", ran.stderr);
+    assert_eq!(labels(&env), ["cat", "cow", "dog", "hen", "prep-facts"]);
+}
+
+#[test]
+fn a_picture_that_somebody_put_among_sheets_is_a_picture_of_the_set() {
+    let env = classes();
+    env.ok(&["sheet", "d/cat"]);
+    env.write("d/cat-sheets/mine.png", &png(40, 30, 3));
+    let ran = env.ok(&["split", "d", "--allow-missing"]);
+    assert!(ran.stderr.contains("1 made by prep (cat-sheets)"), "{}", ran.stderr);
+    let rows = env.rows("d/manifest.csv");
+    let odd: Vec<&str> = rows.iter().map(|r| r["path"].as_str()).filter(|p| p.contains("sheets")).collect();
+    assert_eq!((rows.len(), odd), (7, vec!["cat-sheets/mine.png"]));
+    // Named itself, a folder of sheets is a folder of pictures.
+    env.ok(&["stats", "d/cat-sheets"]);
+}
