@@ -60,7 +60,7 @@ fn fix(table: &Table, row: usize, path: usize, action: usize, others: [Option<us
     let word = table.cell(row, action).trim().to_lowercase();
     let action = match word.as_str() {
         "relabel" => {
-            let label = label.unwrap_or_default().trim();
+            let label = label.unwrap_or_default();
             if label.split('|').any(|part| part.trim().is_empty()) {
                 return Err(wrong("relabel needs the new label in column `label`".into()));
             }

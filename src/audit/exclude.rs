@@ -1,11 +1,12 @@
 //! Which rows `--exclude` takes out, and why.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use super::finding::Finding;
 use crate::entry::Entry;
 use crate::error::{Error, Result};
 use crate::names;
+use crate::source::ByPath;
 
 /// Rows to take out, each with its reason.
 pub type Exclusion = BTreeMap<usize, String>;
@@ -55,16 +56,20 @@ fn unknown(pattern: &str) -> Error {
 /// # Errors
 /// [`Error::Usage`] for a path that is no image of the input.
 pub fn by_list(entries: &[Entry], list: &str) -> Result<Exclusion> {
-    let rows: HashMap<&str, usize> = entries.iter().enumerate().map(|(i, e)| (e.path.as_str(), i)).collect();
+    let rows = ByPath::new(entries);
     let mut out = Exclusion::new();
     let lines = list.strip_prefix('\u{feff}').unwrap_or(list).lines();
     for (n, line) in lines.enumerate().filter(|(_, l)| !l.trim().is_empty()) {
-        let spelled = names::encode(&names::decode(line));
-        let row = rows.get(line).or_else(|| rows.get(spelled.as_str())).ok_or_else(|| {
-            let (line, n) = (names::shown(line), n + 1);
-            Error::Usage(format!("line {n} of the list names `{line}`, which is no image here; paths are relative to the data set"))
-        })?;
-        out.insert(*row, "listed".into());
+        let (n, shown) = (n + 1, names::shown(line));
+        let why = match rows.find(line)[..] {
+            [row] => {
+                out.insert(row, "listed".into());
+                continue;
+            }
+            [] => "is no image here; paths are relative to the data set",
+            _ => "can mean two images here, with and without the `'`",
+        };
+        return Err(Error::Usage(format!("line {n} of the list names `{shown}`, which {why}")));
     }
     Ok(out)
 }

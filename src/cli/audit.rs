@@ -155,7 +155,7 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal, flight: Option<&Fl
     if wishes.is_some() {
         let place = shown(&super::terminal::near(&home.manifest)).to_string();
         let rows = plural(excluded.rows.len(), "image");
-        let undo = super::terminal::shell_word(args.out.as_deref().unwrap_or(&input.input));
+        let undo = super::terminal::shell_word(&super::undo::word(&input.input, &home.manifest));
         terminal.say(&match (excluded.rows.is_empty(), global.dry_run) {
             (true, _) => "Nothing to exclude: no image is meant".to_owned(),
             (false, true) => format!("Would exclude {rows} in {place}"),

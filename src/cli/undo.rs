@@ -52,6 +52,13 @@ fn line(change: &Change) -> String {
     format!("prep {}{first}\n", shown(&change.command))
 }
 
+/// What to type after `prep undo` for the manifest that a command on `input` has written: the input where that means
+/// the same manifest.
+pub fn word(input: &Path, manifest: &Path) -> PathBuf {
+    let real = |path: &Path| crate::out::place::real_of_planned(path);
+    if real(&manifest_of(input)) == real(manifest) { input.to_owned() } else { near(manifest) }
+}
+
 /// The manifest of an input that has a history: its own, or the one beside a table of the user's.
 fn manifest_of(input: &Path) -> PathBuf {
     let own = if input.is_dir() { input.join("manifest.csv") } else { input.to_owned() };

@@ -14,6 +14,7 @@ mod read;
 mod resolve;
 mod rows;
 mod saved;
+mod spelled;
 mod stamp;
 mod tree;
 mod walk;
@@ -28,6 +29,7 @@ use crate::table::Table;
 pub use finding::{Finding, Trouble};
 pub use made::{FACTS, SAMPLES, SHEETS, SHEETS_COLUMNS, SHEETS_PAGE};
 pub use read::read_file;
+pub use spelled::ByPath;
 pub use stamp::Stamp;
 
 use filter::Filter;

@@ -69,3 +69,68 @@ fn a_picture_that_somebody_put_among_sheets_is_a_picture_of_the_set() {
     // Named itself, a folder of sheets is a folder of pictures.
     env.ok(&["stats", "d/cat-sheets"]);
 }
+
+#[test]
+fn a_new_label_is_written_as_manifests_write_labels() {
+    let env = classes();
+    env.write("fixes.csv", b"path,action,label,was\ncat/0.jpg,relabel,dog|cat|dog,cat\n");
+    env.ok(&["apply", "fixes.csv", "d"]);
+    assert_eq!(labels(&env), ["cat", "cat|dog", "dog"]);
+    // The other way round it is the same label, and so is what the file says that it was.
+    env.write("fixes.csv", b"path,action,label,was\ncat/0.jpg,relabel,dog | cat,cat\n");
+    let again = env.ok(&["apply", "fixes.csv", "d"]);
+    assert!(again.stdout.contains("1 as it is already"), "{}", again.stdout);
+    env.write("fixes.csv", b"path,action,label,was\ncat/0.jpg,relabel,cat,dog|cat\n");
+    env.ok(&["apply", "fixes.csv", "d"]);
+    assert_eq!(labels(&env), ["cat", "dog"]);
+}
+
+#[test]
+fn paths_are_understood_as_people_and_spreadsheets_spell_them() {
+    let env = classes();
+    env.write("d/cat/=1+1.jpg", &jpeg(64, 48, 9));
+    env.write("d/=odd/-2.jpg", &jpeg(64, 48, 10));
+    // As sheets.csv and the page spell them.
+    let fixes = "path,action,label,was\n./cat/0.jpg,exclude,,cat\ncat//=1+1.jpg,relabel,'=odd,cat\n\
+        '=odd/-2.jpg,doubtful,,'=odd\ncat\\2.jpg,exclude,,\n";
+    env.write("fixes.csv", fixes.replace(",,\n", ",,cat\n").as_bytes());
+    env.ok(&["apply", "fixes.csv", "d"]);
+    assert_eq!(labels(&env), ["=odd", "cat", "dog"]);
+    let rows = env.rows("d/manifest.csv");
+    let row = |path: &str| rows.iter().find(|row| row["path"] == path).unwrap();
+    assert_eq!((row("cat/0.jpg")["status"].as_str(), row("cat/2.jpg")["status"].as_str()), ("excluded", "excluded"));
+    assert_eq!((row("cat/=1+1.jpg")["label"].as_str(), row("=odd/-2.jpg")["notes"].as_str()), ("=odd", "doubtful"));
+    // What could be two pictures is neither.
+    env.write("d/'=odd/-2.jpg", &jpeg(64, 48, 12));
+    env.write("fixes.csv", b"path,action\n'=odd/-2.jpg,exclude\n");
+    assert!(env.refused(&["apply", "fixes.csv", "d"]).contains("two images"));
+    env.write("list.txt", b"./cat/4.jpg\r\n");
+    env.ok(&["audit", "d", "--exclude", "list.txt", "--fail-on", "never"]);
+    assert!(env.rows("d/manifest.csv").iter().any(|r| r["path"] == "cat/4.jpg" && r["status"] == "excluded"));
+}
+
+#[test]
+fn every_line_about_an_image_is_held_against_its_label() {
+    let env = classes();
+    env.write("fixes.csv", b"path,action,label,was\ncat/0.jpg,relabel,dog,cat\n./cat/0.jpg,relabel,dog,bird\n");
+    let why = env.refused(&["apply", "fixes.csv", "d"]);
+    assert!(why.contains("fixes.csv:3") && why.contains("had label `bird`"), "{why}");
+}
+
+#[test]
+fn the_undo_that_apply_names_takes_the_change_back() {
+    let env = classes();
+    env.write("fixes.csv", b"path,action\ncat/0.jpg,exclude\n");
+    for out in [None, Some("my list.csv")] {
+        let mut words = vec!["apply", "fixes.csv", "d"];
+        words.extend(out.map(|_| "-o"));
+        words.extend(out);
+        let ran = env.ok(&words);
+        let named = ran.stderr.split("prep undo ").nth(1).unwrap().split(" takes").next().unwrap();
+        assert_eq!(named, if out.is_some() { "'my list.csv'" } else { "d" });
+        let manifest = out.unwrap_or("d/manifest.csv");
+        assert!(env.path(manifest).exists());
+        env.ok(&["undo", named.trim_matches('\'')]);
+        assert!(!env.path(manifest).exists());
+    }
+}
