@@ -65,7 +65,7 @@ pub struct Args {
     /// Side of a cell in pixels [default: 256, and 160 in rows]
     #[arg(long, value_name = "PX", value_parser = cell_side)]
     cell: Option<u32>,
-    /// Cells in a row [default: a square]
+    /// Cells in a row [default: a square of the largest class]
     #[arg(long, value_name = "N", value_parser = side)]
     cols: Option<u32>,
     /// One sheet a class, or one row a class and many on a sheet (auto: rows for more than 40)

@@ -134,3 +134,25 @@ fn the_undo_that_apply_names_takes_the_change_back() {
         assert!(!env.path(manifest).exists());
     }
 }
+
+#[test]
+fn sheets_are_as_high_as_their_class_and_all_as_wide() {
+    let env = Env::new();
+    for (class, n) in [("many", 12), ("some", 4), ("one", 1)] {
+        (0..n).for_each(|at| _ = env.write(format!("d/{class}/{at}.png"), &png(20, 20, at)));
+    }
+    fs::create_dir(env.path("d/none")).unwrap();
+    let size = |class: &str| image::image_dimensions(env.path(format!("d-sheets/{class}.png"))).unwrap();
+    env.ok(&["sheet", "d", "--cell", "64", "--format", "png", "--caption", "none"]);
+    // Margins of 16, a header of 60, cells of 64 with 10 between.
+    let wide = 2 * 16 + 3 * 64 + 2 * 10;
+    let high = |rows: u32| 2 * 16 + 60 + rows * 64 + (rows - 1) * 10;
+    for (class, rows) in [("many", 3), ("some", 2), ("one", 1), ("none", 1)] {
+        assert_eq!(size(class), (wide, high(rows)), "{class}");
+    }
+    // Nobody has as many as were asked for: the largest class makes the square.
+    env.ok(&["sheet", "d", "--cell", "64", "--format", "png", "--caption", "none", "--per-class", "400"]);
+    assert_eq!(size("many"), (2 * 16 + 4 * 64 + 3 * 10, high(3)));
+    env.ok(&["sheet", "d", "--cell", "64", "--format", "png", "--caption", "none", "--cols", "2"]);
+    assert_eq!((size("many").0, size("some")), (2 * 16 + 2 * 64 + 10, (2 * 16 + 2 * 64 + 10, high(2))));
+}
