@@ -216,7 +216,7 @@ impl Home {
         let there = self.manifest.exists();
         let Some(path) = there.then_some(self.manifest.as_path()).or(relisted) else { return Ok(()) };
         let table = table::read(path)?;
-        let Some(places) = Places::find(&table) else {
+        let Some(places) = Places::of(&table)? else {
             let why = "is there and no manifest of prep; say with -o where to write";
             return Err(Error::Outputs(format!("{} {why}", shown(path))));
         };
@@ -299,7 +299,7 @@ fn is_lasting(cause: Cause) -> bool {
 /// A table that is not there or no manifest.
 pub fn earlier(path: &Path) -> Result<(Table, Places)> {
     let table = table::read(path)?;
-    match Places::find(&table) {
+    match Places::of(&table)? {
         Some(places) => Ok((table, places)),
         None => Err(Error::table(
             path,

@@ -50,6 +50,8 @@ pub fn read(path: &Path) -> Result<Vec<Fix>> {
     };
     let (paths, actions) = (need("path")?, need("action")?);
     let others = ["label", "was", "note"].map(|name| table.column(name));
+    let all = [Some(paths), Some(actions)].into_iter().chain(others);
+    all.flatten().try_for_each(|at| table.check_sole(at, false))?;
     (0..table.len()).map(|row| fix(&table, row, paths, actions, others)).collect()
 }
 

@@ -81,7 +81,7 @@ impl Cache {
         let text = table::load(&path)?;
         let value: Value = serde_json::from_slice(&text)
             .map_err(|e| Error::table(&path, Some(e.line() as u64), format!("{e}; {ANEW}")))?;
-        if value.get("kind").and_then(Value::as_str) != Some(super::KIND) {
+        if value.get("kind").and_then(Value::as_str) != Some("prep-cache") {
             return Err(Error::table(&path, None, "this is no manifest of a cache that `prep pack` made"));
         }
         let schema = value.get("schema").and_then(Value::as_u64).unwrap_or_default();

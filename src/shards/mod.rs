@@ -27,8 +27,6 @@ use crate::error::{Error, Result};
 pub const SCHEMA: u64 = 1;
 /// The commit record of a cache.
 pub const MANIFEST: &str = "manifest.json";
-/// What it says that it is.
-pub const KIND: &str = "prep-cache";
 /// Rows that are in no shard.
 pub const LEFT_OUT: &str = "left_out.csv";
 /// The reader that lies beside the shards.

@@ -162,6 +162,9 @@ pub(super) fn understand(table: &Table, mut resolver: Resolver, options: &Option
         table.columns.iter().position(|c| c == "group").filter(|at| *at != path && Some(*at) != label);
     let taken: Vec<usize> = [Some(path), split, group].into_iter().flatten().collect();
     let labels = Labels::find(table, label.or_else(|| named(table, &LABELS, &taken)), &taken);
+    table.check_sole(path, options.path_col.is_some())?;
+    labels.columns().iter().try_for_each(|at| table.check_sole(*at, label.is_some()))?;
+    [split, group].into_iter().flatten().try_for_each(|at| table.check_sole(at, false))?;
     if let Some(base) = best.2 {
         resolver.bases.retain(|b| *b != base);
         resolver.bases.insert(0, base);

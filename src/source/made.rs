@@ -81,7 +81,7 @@ fn is_cache_manifest(fd: &OwnedFd) -> bool {
     }
     let text = open(fd, shards::MANIFEST).and_then(|file| head(file, LIMIT));
     text.and_then(|text| serde_json::from_slice::<Told>(&text).ok())
-        .is_some_and(|told| told.kind == shards::KIND)
+        .is_some_and(|told| told.kind == "prep-cache")
 }
 
 /// The sidecar of a workspace has what decides the bytes of its copies; that of a set of the user's has not.

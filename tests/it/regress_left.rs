@@ -156,3 +156,80 @@ fn sheets_are_as_high_as_their_class_and_all_as_wide() {
     env.ok(&["sheet", "d", "--cell", "64", "--format", "png", "--caption", "none", "--cols", "2"]);
     assert_eq!((size("many").0, size("some")), (2 * 16 + 2 * 64 + 10, (2 * 16 + 2 * 64 + 10, high(2))));
 }
+
+#[test]
+fn two_columns_of_one_name_are_refused_by_every_command_that_reads_the_table() {
+    let env = classes();
+    let write = |name: &str, header: &str| {
+        let rows = ["cat/0.jpg,cat,dog,x", "dog/1.jpg,dog,cat,y", "cat/2.jpg,cat,cat,x", "dog/3.jpg,dog,dog,y"];
+        env.write(name, format!("{header}\n{}\n", rows.join("\n")).as_bytes());
+    };
+    write("d/labels.csv", "image,label,label,plant");
+    for command in ["split", "audit", "sheet", "stats", "weights", "shrink", "plan", "pack"] {
+        let why = env.refused(&[command, "d"]);
+        let both = "d/labels.csv:1: columns 2 and 3 are both called `label`";
+        assert!(why.contains(both), "{command}: {why}");
+        env.refused(&[command, "d", "--label-col", "label"]);
+        assert!(env.refused(&[command, "d/labels.csv"]).contains("both called `label`"), "{command}");
+    }
+    write("d/labels.csv", "path,label,path,plant");
+    assert!(env.refused(&["split", "d"]).contains("columns 1 and 3 are both called `path`"));
+    // Names that differ in case can be told apart by who types one.
+    write("d/labels.csv", "image,label,Label,plant");
+    assert!(env.refused(&["split", "d"]).contains("columns 2 and 3 are called `label` and `Label`"));
+    for (typed, first) in [("label", "cat"), ("Label", "dog")] {
+        env.ok(&["split", "d", "--label-col", typed, "-o", "m.csv", "--allow-missing"]);
+        let rows = env.rows("m.csv");
+        let row = rows.iter().find(|r| r["path"].ends_with("cat/0.jpg")).unwrap();
+        assert_eq!(row.get("prep_label").unwrap_or(&row["label"]), first);
+        fs::remove_file(env.path("m.csv")).unwrap();
+    }
+    // Columns of the user's that no command asks for may be called as they like.
+    write("d/labels.csv", "image,label,note,note");
+    env.ok(&["split", "d", "-n"]);
+    assert!(env.refused(&["split", "d", "--group-by", "note"]).contains("2 columns"));
+    assert!(env.refused(&["split", "d", "--time", "note"]).contains("2 columns"));
+    assert!(env.refused(&["sheet", "d", "--by", "note"]).contains("both called `note`"));
+    // So may not those of a manifest and of fixes.
+    fs::remove_file(env.path("d/labels.csv")).unwrap();
+    env.ok(&["split", "d"]);
+    let text = fs::read_to_string(env.path("d/manifest.csv")).unwrap();
+    let (head, rest) = text.split_once('\n').unwrap();
+    let wider: String = rest.lines().map(|line| format!("{line},dog\n")).collect();
+    env.write("twice.csv", format!("{head},label\n{wider}").as_bytes());
+    for words in [&["stats", "twice.csv"][..], &["split", "d", "--keep", "twice.csv", "--reset"]] {
+        assert!(env.refused(words).contains("both called `label`"), "{words:?}");
+    }
+    env.write("fixes.csv", b"path,action,label,label\ncat/0.jpg,relabel,dog,cat\n");
+    assert!(env.refused(&["apply", "fixes.csv", "d"]).contains("both called `label`"));
+}
+
+#[test]
+fn a_long_search_for_a_split_tells_how_far_it_is_and_can_be_interrupted() {
+    use std::io::{BufRead, BufReader};
+    let env = Env::new();
+    // Groups of many sizes that mix classes, so that no split comes near to the bound soon.
+    let mut table = String::from("image,label,plant\n");
+    for at in 0..30_000_u32 {
+        let (mixed, plant) = (at.wrapping_mul(2_654_435_761) >> 7, at.isqrt() * 3 / 2);
+        table.push_str(&format!("{at}.jpg,c{},p{plant}\n", mixed % 97 % (1 + plant % 40)));
+    }
+    env.write("t.csv", table.as_bytes());
+    let words = ["split", "t.csv", "--no-files", "--stratify", "--group-by", "plant", "--kfold", "9"];
+    let mut command = env.command(&[&words[..], &["--allow-missing", "--progress", "json"]].concat());
+    let mut child = command.stderr(std::process::Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let mut told = 0;
+    for line in lines.filter(|line| line.contains("\"doing\"")) {
+        let said: serde_json::Value = serde_json::from_str(&line).unwrap();
+        assert!(said["done"].as_u64().unwrap() <= 1000 && said["total"] == 1000, "{said}");
+        told += 1;
+        // A second signal would end it at once.
+        if told == 1 {
+            let id = rustix::process::Pid::from_child(&child);
+            rustix::process::kill_process(id, rustix::process::Signal::INT).unwrap();
+        }
+    }
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(told >= 1 && !env.path("t.manifest.csv").exists(), "{told}");
+}
