@@ -5,6 +5,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
@@ -30,6 +31,9 @@ pub struct Change {
     pub existed: bool,
     /// The hash of the manifest that it wrote, as in the sidecar.
     pub wrote: String,
+    /// When, in seconds since 1970; earlier versions did not say.
+    #[serde(default)]
+    pub time: Option<u64>,
     #[serde(skip)]
     folder: PathBuf,
 }
@@ -61,6 +65,7 @@ pub(super) fn keep(manifest: &Path, command: &str, wrote: &str) -> Result<bool> 
         manifest: real(manifest),
         existed,
         wrote: wrote.to_owned(),
+        time: seconds(SystemTime::now()),
         folder: PathBuf::new(),
     };
     let text = serde_json::to_string_pretty(&change).map_err(|e| Error::Internal(e.to_string()))?;
@@ -78,7 +83,9 @@ pub fn changes(manifest: &Path) -> Vec<Change> {
     let read = |folder: PathBuf| {
         let text = fs::read(folder.join(RECORD)).ok()?;
         let change: Change = serde_json::from_slice(&text).ok()?;
-        Some(Change { folder, ..change })
+        let written = || fs::metadata(folder.join(RECORD)).ok()?.modified().ok();
+        let time = change.time.or_else(|| seconds(written()?));
+        Some(Change { time, folder, ..change })
     };
     folders.into_iter().filter_map(read).collect()
 }
@@ -140,6 +147,10 @@ fn forget(doing: &'static str, folder: &Path) -> Result<()> {
     }
     out::remove_folder(folder);
     Ok(())
+}
+
+fn seconds(time: SystemTime) -> Option<u64> {
+    time.duration_since(UNIX_EPOCH).ok().map(|since| since.as_secs())
 }
 
 fn number(folder: &Path) -> Option<u64> {

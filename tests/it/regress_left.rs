@@ -197,7 +197,7 @@ fn two_columns_of_one_name_are_refused_by_every_command_that_reads_the_table() {
     let (head, rest) = text.split_once('\n').unwrap();
     let wider: String = rest.lines().map(|line| format!("{line},dog\n")).collect();
     env.write("twice.csv", format!("{head},label\n{wider}").as_bytes());
-    for words in [&["stats", "twice.csv"][..], &["split", "d", "--keep", "twice.csv", "--reset"]] {
+    for words in [&["stats", "twice.csv"][..], &["split", "d", "--keep", "twice.csv"]] {
         assert!(env.refused(words).contains("both called `label`"), "{words:?}");
     }
     env.write("fixes.csv", b"path,action,label,label\ncat/0.jpg,relabel,dog,cat\n");
@@ -232,4 +232,76 @@ fn a_long_search_for_a_split_tells_how_far_it_is_and_can_be_interrupted() {
     }
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert!(told >= 1 && !env.path("t.manifest.csv").exists(), "{told}");
+}
+
+/// What prep would keep of files that are older than a moment.
+fn age(env: &Env, name: &str) {
+    let old = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
+    for (file, _) in env.tree(name) {
+        let file = fs::File::options().write(true).open(env.path(name).join(file)).unwrap();
+        file.set_modified(old).unwrap();
+    }
+}
+
+fn json(text: &str) -> serde_json::Value {
+    serde_json::from_str(text).unwrap_or_else(|e| panic!("{e}: {text:?}"))
+}
+
+#[test]
+fn the_cache_of_one_set_is_cleared_without_the_others() {
+    let env = classes();
+    for at in 0..4 {
+        env.write(format!("other/a/{at}.jpg"), &jpeg(64, 48, 20 + at));
+    }
+    for set in ["d", "other"] {
+        age(&env, set);
+        env.ok(&["audit", set, "--fail-on", "never"]);
+        env.ok(&["plan", set]);
+    }
+    let count = |words: &[&str]| {
+        let told = json(&env.ok(&[&["cache", "--json"], words].concat()).stdout);
+        (told["sets"].as_array().unwrap().len(), told["samples"].as_array().unwrap().len())
+    };
+    assert_eq!((count(&[]), count(&["d"]), count(&["."])), ((2, 2), (1, 1), (0, 0)));
+    let before = env.tree("cache");
+    let dry = env.ok(&["cache", "d", "--clear", "-n", "--json"]).stdout;
+    assert!(json(&dry)["dry_run"] == true && json(&dry)["sets"][0]["images"] == 6, "{dry}");
+    assert_eq!(env.tree("cache"), before);
+    let ran = env.ok(&["cache", "d", "--clear"]);
+    assert!(ran.stderr.contains("Removed 1 cache and 1 sample of prep plan"), "{}", ran.stderr);
+    assert_eq!((count(&[]), count(&["d"])), ((1, 1), (0, 0)));
+    // A set that is gone is still known by its name.
+    fs::rename(env.path("other"), env.path("moved")).unwrap();
+    assert!(env.ok(&["cache"]).stdout.contains("(no longer there)"));
+    let ran = env.ok(&["cache", "other", "--clear", "--json"]);
+    assert_eq!(json(&ran.stdout)["cleared"], true);
+    assert_eq!(env.tree("cache"), []);
+    assert!(env.refused(&["cache", "other", "--clear"]).contains("other"));
+    // What a command does not use it does not take.
+    for words in [["cache", "--glob", "*.jpg"], ["undo", "--label-col", "x"], ["cache", "--max-bad", "3"]] {
+        assert_eq!(env.run(&words).code, Some(2), "{words:?}");
+    }
+}
+
+#[test]
+fn undo_tells_when_changes_were_made_also_as_json() {
+    let env = classes();
+    env.ok(&["split", "d"]);
+    env.ok(&["weights", "d"]);
+    let listed = env.ok(&["undo", "d", "--list"]).stdout;
+    let lines: Vec<&str> = listed.lines().collect();
+    assert!(lines[0].contains("prep weights") && lines[1].contains("prep split"), "{listed}");
+    assert!(lines.iter().all(|line| line.contains(" UTC  ") && (line.contains(" ago") || line.contains("just now"))));
+    let told = json(&env.ok(&["undo", "d", "--list", "--json"]).stdout);
+    let time = told["changes"][1]["time"].as_str().unwrap();
+    assert!(time.len() == 20 && time.starts_with("20") && time.ends_with('Z'), "{told}");
+    assert_eq!(told["changes"][1]["made_the_manifest"], true);
+    let dry = json(&env.ok(&["undo", "d", "-n", "--json"]).stdout);
+    assert_eq!((&dry["dry_run"], &dry["undone"]["command"]), (&true.into(), &"weights".into()));
+    let done = json(&env.ok(&["undo", "d", "--json"]).stdout);
+    assert_eq!((&done["dry_run"], &done["undone"]["command"]), (&false.into(), &"weights".into()));
+    env.ok(&["undo", "d", "--json"]);
+    assert!(!env.path("d/manifest.csv").exists());
+    assert_eq!(json(&env.ok(&["undo", "d", "--list", "--json"]).stdout)["changes"], serde_json::json!([]));
+    assert!(env.refused(&["undo", "nowhere", "--list"]).contains("nowhere"));
 }

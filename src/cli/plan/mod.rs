@@ -277,7 +277,8 @@ fn sampled(
     let crew = run::crew(global, &cancel, flight)?;
     let sampled = sample::sample(listing, size, &pipe, &crew)?;
     if let Some(place) = place.filter(|_| !global.dry_run) {
-        cache::write(&place, &sampled, listing.entries.iter().filter(|e| e.fault.is_none()).count());
+        let usable = listing.entries.iter().filter(|e| e.fault.is_none()).count();
+        cache::write(&place, &sampled, usable, &listing.root);
     }
     Ok(sampled)
 }
