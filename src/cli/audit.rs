@@ -32,7 +32,9 @@ use crate::survey;
 /// With --exclude, codes (D001,F014) or a list of paths mark rows as excluded in the manifest, and later commands leave
 /// them out; `prep undo` takes that back. Files are never touched.
 #[derive(clap::Args, Debug)]
-#[command(verbatim_doc_comment)]
+#[command(verbatim_doc_comment, mut_arg("exclude", |arg| {
+    arg.value_name("CODES|LIST|GLOB").help("Take out of the manifest what has these codes, or what a list names; a glob: as for other commands")
+}))]
 pub struct Args {
     #[command(flatten)]
     pub input: Input,
@@ -105,6 +107,8 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal, flight: Option<&Fl
     check_outputs(args, page.as_deref())?;
     let cancel = Cancel::on_signals();
     let (listing, home) = run::list_at_home(&input, &input.options(), args.out.as_deref(), terminal)?;
+    let asked = wishes.map(|wishes| exclude::Asked::of(wishes, &listing)).transpose()?;
+    let excludes = asked.is_some();
     let pipe = run::pipe(&input, global, Contract::default(), Damage::Tell)?;
     let crew = run::crew(global, &cancel, flight)?;
     let mut cache = run::cache(global, &listing);
@@ -124,11 +128,11 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal, flight: Option<&Fl
     if let Some(path) = &args.findings {
         audit::write_findings(path, &listing, &findings)?;
     }
-    let excluded = match &wishes {
-        Some(wishes) => {
+    let excluded = match asked {
+        Some(asked) => {
             // --select and --ignore choose what is told, not what is there.
             let all = audit::judge(&listing, &survey.facts, &alike, others, &Choice::default());
-            exclude::exclude(wishes, &listing, &home, &all, global.dry_run)?
+            exclude::exclude(asked, &listing, &home, &all, global.dry_run)?
         }
         None => Excluded::default(),
     };
@@ -152,7 +156,7 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal, flight: Option<&Fl
     for path in [&args.facts, &args.findings, &page].into_iter().flatten() {
         terminal.say(&format!("Written: {}", shown(&super::terminal::near(path))));
     }
-    if wishes.is_some() {
+    if excludes {
         let place = shown(&super::terminal::near(&home.manifest)).to_string();
         let rows = plural(excluded.rows.len(), "image");
         let undo = super::terminal::shell_word(&super::undo::word(&input.input, &home.manifest));
@@ -167,7 +171,7 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal, flight: Option<&Fl
             ),
         });
     }
-    if !global.json && wishes.is_none() {
+    if !global.json && !excludes {
         terminal.say(&words::next(&input, &findings, page.is_some()));
     }
     let bad = survey.facts.iter().filter(|f| is_bad(f.status())).count();

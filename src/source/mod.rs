@@ -224,6 +224,15 @@ pub fn is_null(cell: &str) -> bool {
         .any(|null| cell.eq_ignore_ascii_case(null))
 }
 
+/// Classes that differ from another one in case, spaces or Unicode form alone, each with a sentence that names both.
+pub fn spellings(listing: &Listing) -> BTreeMap<String, String> {
+    let mut counts: BTreeMap<&str, usize> = listing.classes.iter().map(|c| (c.as_str(), 0)).collect();
+    for label in listing.entries.iter().flat_map(|entry| labels_of(&entry.label)) {
+        *counts.entry(label).or_default() += 1;
+    }
+    labels::variants(&counts).into_iter().map(|(label, (_, why))| (label, why)).collect()
+}
+
 /// Are the labels measurements, which are predicted as numbers (regression), and no classes? So many different numbers
 /// with fractions, up to a tenth that are none.
 pub fn are_measurements(classes: &[String]) -> bool {

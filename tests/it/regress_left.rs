@@ -305,3 +305,97 @@ fn undo_tells_when_changes_were_made_also_as_json() {
     assert_eq!(json(&env.ok(&["undo", "d", "--list", "--json"]).stdout)["changes"], serde_json::json!([]));
     assert!(env.refused(&["undo", "nowhere", "--list"]).contains("nowhere"));
 }
+
+/// The findings of an audit of `words`.
+fn findings(env: &Env, words: &[&str]) -> Vec<serde_json::Value> {
+    let ran = env.ok(&[&["audit", "--json", "-q", "--fail-on", "never"], words].concat());
+    json(&ran.stdout)["findings"].as_array().unwrap().clone()
+}
+
+#[test]
+fn a_class_that_is_written_in_two_ways_is_one_finding_whatever_the_input() {
+    let env = Env::new();
+    let mut table = String::from("image,label\n");
+    for at in 0..40_u32 {
+        let label = ["Dog", "dog", "cat", "dog "][at as usize % 4];
+        env.write(format!("t/{at:02}.png"), &png(24, 16, at));
+        table.push_str(&format!("{at:02}.png,{label}\n"));
+        env.write(format!("f/{label}/{at:02}.png"), &png(24, 16, at));
+    }
+    env.write("t/labels.csv", table.as_bytes());
+    for input in ["t", "f"] {
+        let found = findings(&env, &[input, "--select", "L005"]);
+        let mut told: Vec<(&str, usize)> = found
+            .iter()
+            .map(|f| (f["at"].as_str().unwrap(), f["paths"].as_array().unwrap().len()))
+            .collect();
+        told.sort_unstable();
+        assert_eq!(told, [("dog", 10), ("dog ", 10)], "{input}: {found:?}");
+        assert!(found.iter().any(|f| f["detail"].as_str().unwrap().contains("`dog` (10) and `Dog` (10)")));
+    }
+    // Its images are not to be thrown away for it.
+    assert!(env.refused(&["audit", "t", "--exclude", "L005"]).contains("how a class is written"));
+    let told = json(&env.ok(&["audit", "t", "--exclude", "L", "--json", "-n", "--fail-on", "never"]).stdout);
+    assert_eq!(told["excluded"], 0);
+    assert_eq!(findings(&env, &["t", "--select", "L005"])[0]["line"], 3);
+}
+
+#[test]
+fn labels_that_are_measured_are_no_classes_for_an_audit() {
+    let env = Env::new();
+    let mut table = String::from("image,target,split\n");
+    for at in 0..120_u32 {
+        env.write(format!("t/{at:03}.png"), &png(24, 16, at));
+        // Values from 20 to 60, often the same; a word, a space, a code for unknown.
+        let value = match at {
+            7 => "n/a".to_owned(),
+            8 => "-9999".to_owned(),
+            9 => " 33.5".to_owned(),
+            10 => "33.5".to_owned(),
+            _ => format!("{:.1}", 20.0 + f64::from(at * 37 % 80) / 2.0),
+        };
+        table.push_str(&format!("{at:03}.png,{value},{}\n", if at % 5 == 0 { "val" } else { "train" }));
+    }
+    // Copies: one with another target, one with nearly the same.
+    env.write("t/001.png", &png(24, 16, 2));
+    env.write("t/003.png", &png(24, 16, 4));
+    table = table.replace("\n003.png,75.5", "\n003.png,0").replace("\n001.png,38.5,", "\n001.png,57.55,");
+    let of = |table: &str, name: &str| {
+        let line = table.lines().find(|line| line.starts_with(name)).unwrap().to_owned();
+        line.split(',').nth(1).unwrap().to_owned()
+    };
+    let (three, four) = (of(&table, "003"), of(&table, "004"));
+    table = table.replace(&format!("003.png,{three},"), &format!("003.png,{four}1,"));
+    env.write("t/labels.csv", table.as_bytes());
+    let found = findings(&env, &["t"]);
+    let codes = |letter: &str| {
+        let mut codes: Vec<&str> =
+            found.iter().map(|f| f["code"].as_str().unwrap()).filter(|c| c.starts_with(letter)).collect();
+        codes.dedup();
+        codes
+    };
+    assert_eq!((codes("L"), codes("S"), codes("X")), (vec!["L008", "L018"], vec![], vec![]), "{found:?}");
+    let path = |code: &str| found.iter().find(|f| f["code"] == code).unwrap()["paths"][0].clone();
+    assert_eq!((path("L008"), path("L018"), path("D004")), ("007.png".into(), "008.png".into(), "001.png".into()));
+    assert_eq!(found.iter().filter(|f| f["code"] == "D004").count(), 1, "nearly the same is no conflict");
+    let ran = env.ok(&["audit", "t", "--html=r.html", "--fail-on", "never"]);
+    assert!(ran.stdout.contains("labels are numbers from -9999 to 5"), "{}", ran.stdout);
+}
+
+#[test]
+fn what_excludes_is_validated_before_anything_is_decoded() {
+    let env = classes();
+    env.write("list.txt", b"cat/0.jpg\ncat/none.jpg\n");
+    for (wish, why) in [("Q99", "`Q99` is no code"), ("D001,D007", "D007"), ("list.txt", "`cat/none.jpg`")] {
+        let said = env.refused(&["audit", "d", "--exclude", wish]);
+        assert!(said.contains(why), "{said}");
+        assert!(!env.path("cache").exists(), "{wish}: something was decoded");
+    }
+    // A letter that is a class too is not guessed.
+    env.write("d/S/1.jpg", &jpeg(64, 48, 9));
+    assert!(env.refused(&["audit", "d", "--exclude", "S"]).contains("S/ for the folder"));
+    let told = json(&env.ok(&["audit", "d", "--exclude", "S/", "--json", "--fail-on", "never"]).stdout);
+    assert_eq!((&told["rows"], &told["excluded"]), (&6.into(), &0.into()));
+    assert!(env.ok(&["audit", "--help"]).stdout.contains("CODES|LIST|GLOB"));
+    assert!(env.ok(&["sheet", "--help"]).stdout.contains("--exclude <GLOB>"));
+}
