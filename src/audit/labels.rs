@@ -72,6 +72,11 @@ fn of_trouble(trouble: &source::Finding, places: &HashMap<&str, usize>) -> Optio
         "" => trouble.kind.code().replace('_', " "),
         told => told.to_owned(),
     };
+    let is_row = places.contains_key(trouble.at.as_str());
+    if is_row && matches!(trouble.kind, LinkLoop | DanglingLink | NotRegular | Unreadable) {
+        // The row's own fault says so.
+        return None;
+    }
     let mut finding = Finding::place(id, &trouble.at, trouble.line, detail)?;
     finding.images.extend(places.get(trouble.at.as_str()));
     Some(finding)

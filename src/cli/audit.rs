@@ -109,6 +109,9 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal, flight: Option<&Fl
     let (listing, home) = run::list_at_home(&input, &input.options(), args.out.as_deref(), terminal)?;
     let asked = wishes.map(|wishes| exclude::Asked::of(wishes, &listing)).transpose()?;
     let excludes = asked.is_some();
+    if excludes && !global.dry_run {
+        home.check_place()?;
+    }
     let pipe = run::pipe(&input, global, Contract::default(), Damage::Tell)?;
     let crew = run::crew(global, &cancel, flight)?;
     let mut cache = run::cache(global, &listing);

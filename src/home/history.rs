@@ -38,13 +38,18 @@ pub struct Change {
     folder: PathBuf,
 }
 
-/// Keeps the manifest at `manifest` as it is now, before `command` puts one of hash `wrote` in its place. False where
-/// there is no place for it.
+/// Keeps the manifest at `manifest` as it is now, before `command` puts one of hash `wrote` in its place, with the
+/// sidecar `text`. False where there is no place for it. Where both are there already, nothing changes and there is
+/// nothing to take back.
 ///
 /// # Errors
 /// [`Error::Write`].
-pub(super) fn keep(manifest: &Path, command: &str, wrote: &str) -> Result<bool> {
+pub(super) fn keep(manifest: &Path, command: &str, wrote: &str, text: &str) -> Result<bool> {
     let Some(folder) = place(manifest) else { return Ok(false) };
+    let is_same = || fs::read(manifest).is_ok_and(|bytes| blake3::hash(&bytes).to_hex().as_str() == wrote);
+    if fs::read(Sidecar::path_of(manifest)).is_ok_and(|before| before == text.as_bytes()) && is_same() {
+        return Ok(true);
+    }
     let doing = "keeping the manifest as it was";
     let changes = changes(manifest);
     let next = changes.last().and_then(|c| number(&c.folder)).unwrap_or(0) + 1;
@@ -96,6 +101,7 @@ pub fn changes(manifest: &Path) -> Vec<Change> {
 /// [`Error::Usage`] where there is none, or where the manifest is no longer as that change wrote it (unless `force`).
 pub fn undo(manifest: &Path, force: bool) -> Result<Change> {
     let doing = "taking the last change back";
+    let _lock = out::lock_folder(super::carry::folder_of(manifest));
     let change = last(manifest, force)?;
     let _claim = manifest
         .parent()
