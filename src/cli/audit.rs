@@ -23,7 +23,7 @@ use crate::error::{Error, Result};
 use crate::fault::Status;
 use crate::names::shown;
 use crate::near;
-use crate::source;
+use crate::source::{self, Listing};
 use crate::survey;
 
 /// All that is wrong with a data set: files that do not decode, duplicates, leaks between splits, faults of the label
@@ -103,9 +103,16 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal, flight: Option<&Fl
     }
     let choice = choice(args)?;
     let (input, wishes) = exclude::wishes(&args.input)?;
+    if let (Some(out), None) = (&args.out, &wishes) {
+        let out = shown(out);
+        return Err(Error::Usage(format!(
+            "-o {out} is the manifest that --exclude writes; --html, --facts and --findings name their own files"
+        )));
+    }
     let page = page(args, &input)?;
     check_outputs(args, page.as_deref())?;
     let cancel = Cancel::on_signals();
+    let other = args.against.as_deref().map(open_other).transpose()?;
     let (listing, home) = run::list_at_home(&input, &input.options(), args.out.as_deref(), terminal)?;
     let asked = wishes.map(|wishes| exclude::Asked::of(wishes, &listing)).transpose()?;
     let excludes = asked.is_some();
@@ -120,8 +127,8 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal, flight: Option<&Fl
     let survey = survey::run(&listing, &chosen, &pipe, &crew, cache.as_mut(), watch.as_mut())?;
     run::tell_cache(cache.as_ref(), survey.decoded, terminal);
     let alike = alike(args, &survey, (pipe.threads, &cancel), terminal)?;
-    let others = match &args.against {
-        Some(other) => against(args, other, &survey, (&pipe, &crew), global, terminal)?,
+    let others = match &other {
+        Some(there) => against(args, there, &survey, (&pipe, &crew), global, terminal)?,
         None => Vec::new(),
     };
     let findings = audit::judge(&listing, &survey.facts, &alike, others.clone(), &choice);
@@ -224,23 +231,28 @@ fn alike(
     Ok(found.pairs)
 }
 
+/// The other set, which must have images.
+fn open_other(other: &Path) -> Result<Listing> {
+    let listing = source::open(other, &source::Options::default())?;
+    match listing.entries.is_empty() {
+        true => Err(Error::Usage(format!("--against {}: there are no images in it", shown(other)))),
+        false => Ok(listing),
+    }
+}
+
 /// What is in the other set too.
 fn against(
     args: &Args,
-    other: &Path,
+    listing: &Listing,
     survey: &survey::Survey,
     (pipe, crew): (&Pipe, &Crew<'_>),
     global: &Global,
     terminal: &Terminal,
 ) -> Result<Vec<Finding>> {
-    let listing = source::open(other, &source::Options::default())?;
-    if listing.entries.is_empty() {
-        return Err(Error::Usage(format!("--against {}: there are no images in it", shown(other))));
-    }
     let chosen: Vec<usize> = (0..listing.entries.len()).collect();
-    let mut cache = run::cache(global, &listing);
+    let mut cache = run::cache(global, listing);
     let mut watch = watcher(global);
-    let there = survey::run(&listing, &chosen, pipe, crew, cache.as_mut(), watch.as_mut())?;
+    let there = survey::run(listing, &chosen, pipe, crew, cache.as_mut(), watch.as_mut())?;
     run::tell_cache(cache.as_ref(), there.decoded, terminal);
     let pairs = if args.no_near {
         Vec::new()
@@ -248,7 +260,7 @@ fn against(
         let options = near::Options { threads: pipe.threads, ..near::Options::default() };
         near::against(&survey.prints, &there.prints, &options, crew.cancel, &mut |_, _| ())?.pairs
     };
-    Ok(audit::against(&survey.facts, &listing, &there.facts, &pairs))
+    Ok(audit::against(&survey.facts, listing, &there.facts, &pairs))
 }
 
 fn is_bad(status: Status) -> bool {

@@ -66,7 +66,7 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal) -> Result<u8> {
     let plans = home.with_file_name(SAMPLES);
     let mut kept = Kept { facts: facts::info(&home)?, samples: samples::info(&plans)? };
     if let Some(input) = &args.path {
-        let roots = roots(input)?;
+        let roots = roots(input);
         let is_asked = |root: &str| roots.iter().any(|asked| asked.display().to_string() == root);
         kept.facts.retain(|cache| is_asked(&cache.root));
         kept.samples.retain(|sample| is_asked(&sample.root));
@@ -94,7 +94,7 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal) -> Result<u8> {
 
 /// The folders that an input's caches can be those of: its own, and the one in which a manifest says that its images
 /// are.
-fn roots(input: &Path) -> Result<Vec<PathBuf>> {
+fn roots(input: &Path) -> Vec<PathBuf> {
     let is_file = input.is_file();
     let folder = match (is_file, input.parent()) {
         (true, Some(parent)) if !parent.as_os_str().is_empty() => parent,
@@ -102,9 +102,10 @@ fn roots(input: &Path) -> Result<Vec<PathBuf>> {
         (false, _) => input,
     };
     let manifest = if is_file { input.to_owned() } else { input.join("manifest.csv") };
-    let away = Sidecar::read(&manifest)?.and_then(|sidecar| sidecar.root);
+    // What is wrong with a manifest is no reason to keep a cache.
+    let away = Sidecar::read(&manifest).ok().flatten().and_then(|sidecar| sidecar.root);
     let away = away.map(|root| place::real_of_planned(&folder.join(names::decode(&root))));
-    Ok([place::real_of_planned(folder)].into_iter().chain(away).collect())
+    [place::real_of_planned(folder)].into_iter().chain(away).collect()
 }
 
 fn document(home: &Path, kept: &Kept, more: Value) -> String {

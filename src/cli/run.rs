@@ -45,6 +45,10 @@ fn tell(input: &Input, listing: &Listing, terminal: &Terminal) -> Result<()> {
     for sentence in &listing.said {
         terminal.say(sentence);
     }
+    if listing.entries.is_empty() && listing.ignored.total() > 0 {
+        let why = "no images are left of what is in";
+        return Err(Error::Usage(format!("{why} {}; what was left out is said above", shown(&input.input))));
+    }
     if listing.entries.is_empty() {
         return Err(Error::Usage(format!(
             "there are no images in {}; name a folder of images or a label table, as in `prep shrink photos`",

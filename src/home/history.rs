@@ -141,7 +141,7 @@ pub fn last(manifest: &Path, force: bool) -> Result<Change> {
             "{} is not as `prep {}` wrote it: it was changed since, by hand or by prep shrink; --force puts back what was \
              there before that command all the same",
             shown(manifest),
-            change.command
+            shown(&change.command)
         )));
     }
     Ok(change)

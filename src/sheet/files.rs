@@ -150,10 +150,11 @@ fn names_in(index: &table::Table) -> Vec<String> {
     names
 }
 
-/// Not there, or empty.
+/// Not there, or empty but for what a run that was killed at once has left.
 fn is_free(folder: &Path) -> bool {
+    let is_left = |name: &OsStr| name.as_encoded_bytes().starts_with(out::TEMP_PREFIX.as_bytes());
     match std::fs::read_dir(folder) {
-        Ok(mut inside) => inside.next().is_none(),
+        Ok(inside) => inside.flatten().all(|member| is_left(&member.file_name())),
         Err(e) => e.kind() == std::io::ErrorKind::NotFound,
     }
 }

@@ -153,7 +153,26 @@ pub fn open(input: &Path, options: &Options) -> Result<Listing> {
     listing.entries.sort_unstable_by(|a, b| a.path.cmp(&b.path));
     listing.findings.sort();
     listing.said.extend(listing.ignored.sentence());
+    listing.said.extend(unused(&listing, options));
     Ok(listing)
+}
+
+/// Says of options that name columns why they name none here.
+fn unused(listing: &Listing, options: &Options) -> Vec<String> {
+    let why = |column: &str| match listing.kind {
+        Kind::Table => None,
+        Kind::Classes | Kind::Splits | Kind::Flat => Some("there is no table".to_owned()),
+        Kind::List => Some("a list has paths, and labels behind them".to_owned()),
+        Kind::Manifest => Some(format!("a manifest has its own column `{column}`")),
+    };
+    let told = [("--path-col", "path", &options.path_col), ("--label-col", "label", &options.label_col)];
+    told.into_iter()
+        .filter_map(|(flag, column, name)| Some((flag, column, name.as_deref()?)))
+        .filter(|(_, column, name)| *name != *column && *name != format!("prep_{column}"))
+        .filter_map(|(flag, column, name)| {
+            Some(format!("{flag} {} is not used: {}", crate::names::shown(name), why(column)?))
+        })
+        .collect()
 }
 
 /// Leaves only the entries of one part of the split.

@@ -399,3 +399,135 @@ fn what_excludes_is_validated_before_anything_is_decoded() {
     assert!(env.ok(&["audit", "--help"]).stdout.contains("CODES|LIST|GLOB"));
     assert!(env.ok(&["sheet", "--help"]).stdout.contains("--exclude <GLOB>"));
 }
+
+#[test]
+fn a_manifest_that_another_command_wrote_meanwhile_is_not_written_over() {
+    use imgprep::{home, source};
+    let env = classes();
+    env.ok(&["split", "d"]);
+    // A long command has read the manifest …
+    let (listing, before) = home::open(&env.path("d"), &source::Options::default(), None).unwrap();
+    env.write("fixes.csv", b"path,action\ncat/0.jpg,exclude\n");
+    env.ok(&["apply", "fixes.csv", "d"]);
+    let applied = env.tree("d");
+    // … and comes to its end.
+    let why = before.rewrite(&listing, "slow", |_, _| {}, |_| {}).unwrap_err().to_string();
+    assert!(why.contains("written by another command while this one was at work"), "{why}");
+    assert_eq!(env.tree("d"), applied);
+    let (listing, now) = home::open(&env.path("d"), &source::Options::default(), None).unwrap();
+    now.rewrite(&listing, "slow", |_, _| {}, |_| {}).unwrap();
+}
+
+#[test]
+fn a_command_that_changes_nothing_is_no_change_to_take_back() {
+    let env = classes();
+    // The second one says in the sidecar that nothing has moved.
+    (0..4).for_each(|_| _ = env.ok(&["split", "d"]));
+    env.ok(&["weights", "d"]);
+    env.ok(&["weights", "d"]);
+    let told = json(&env.ok(&["undo", "d", "--list", "--json"]).stdout);
+    let commands: Vec<&str> =
+        told["changes"].as_array().unwrap().iter().map(|c| c["command"].as_str().unwrap()).collect();
+    assert_eq!(commands, ["weights", "split", "split"]);
+}
+
+#[test]
+fn one_image_is_audited_and_shown_and_only_what_writes_asks_where() {
+    let env = Env::new();
+    env.write("p/x.jpg", &jpeg(64, 48, 1));
+    env.ok(&["audit", "p/x.jpg"]);
+    env.ok(&["sheet", "p/x.jpg", "-o", "s"]);
+    env.ok(&["stats", "p/x.jpg", "--no-write"]);
+    env.ok(&["stats", "p/x.jpg", "--emit", "torchvision"]);
+    for words in [
+        &["stats", "p/x.jpg"][..],
+        &["audit", "p/x.jpg", "--exclude", "Q"],
+        &["split", "p/x.jpg", "--allow-missing"],
+    ] {
+        assert!(env.refused(words).contains("say with -o where the manifest goes"), "{words:?}");
+    }
+    env.ok(&["split", "p/x.jpg", "--allow-missing", "-o", "m.csv"]);
+}
+
+#[test]
+fn a_broken_link_is_one_finding() {
+    let env = classes();
+    std::os::unix::fs::symlink("nowhere", env.path("d/cat/x.jpg")).unwrap();
+    std::os::unix::fs::symlink(".", env.path("d/cat/loop")).unwrap();
+    let found = findings(&env, &["d", "--select", "F"]);
+    let told: Vec<(&str, &str)> =
+        found.iter().map(|f| (f["code"].as_str().unwrap(), f["paths"][0].as_str().unwrap())).collect();
+    assert_eq!(told, [("F015", "cat/loop"), ("F015", "cat/x.jpg")]);
+}
+
+#[test]
+fn what_an_audit_is_asked_is_understood_or_refused_before_the_work() {
+    let env = classes();
+    let refused: [(&[&str], &str); 6] = [
+        (&["--against", "nowhere"], "nowhere"),
+        (&["--exclude", "D001,*.png"], "options of their own"),
+        (&["-o", "x.csv"], "that --exclude writes"),
+        (&["--glob", "*.none"], "no images are left"),
+        (&["--exclude", "gone.csv"], "no such list"),
+        (&["--select", "F,,D"], "no code"),
+    ];
+    for (words, why) in refused {
+        let said = env.refused(&[&["audit", "d"], words].concat());
+        assert!(said.contains(why), "{words:?}: {said}");
+        assert!(!env.path("cache").exists(), "{words:?}: something was decoded");
+    }
+    // A table names its rows in its column of paths.
+    env.write("fixes.csv", b"note,path\nold,cat/0.jpg\n\"a, b\",./dog/1.jpg\n,\n");
+    let ran = env.ok(&["audit", "d", "--exclude", "fixes.csv", "--fail-on", "never"]);
+    assert!(ran.stderr.contains("Excluded 2 images"), "{}", ran.stderr);
+}
+
+#[test]
+fn names_of_columns_that_cannot_be_meant_are_not_passed_over() {
+    let env = classes();
+    assert!(env.ok(&["split", "d", "--label-col", "kind"]).stderr.contains("--label-col kind is not used"));
+    env.write("t/x.png", &png(20, 20, 1));
+    let rows: String = (0..20).map(|at| format!("{at}.png,{},x\n", ["a", "b"][at % 2])).collect();
+    env.write("t/labels.csv", format!("image,label,note\n{rows}").as_bytes());
+    let why = env.refused(&["split", "t/labels.csv", "--label-col", "image", "--no-files"]);
+    assert!(why.contains("the column of the paths"), "{why}");
+    // A word that is also the name of a file makes no column of paths.
+    let why = env.refused(&["audit", "t/labels.csv"]);
+    assert!(why.contains("column `image` begins with `0.png`"), "{why}");
+    env.write("t/twice.jsonl", b"{\"image\": \"x.png\", \"label\": \"a\", \"image\": \"y.png\"}\n");
+    let why = env.refused(&["split", "t/twice.jsonl"]);
+    assert!(why.contains("twice.jsonl:1") && why.contains("two values for `image`"), "{why}");
+}
+
+#[test]
+fn what_a_killed_sheet_left_does_not_bar_its_folder() {
+    let env = classes();
+    env.write("d-sheets/.prep-tmp-1-0", b"half");
+    env.ok(&["sheet", "d", "--cols", "2"]);
+    assert!(env.path("d-sheets/cat.jpg").exists());
+    assert!(!env.refused(&["sheet", "d", "--cols", "0"]).contains("pixels"));
+}
+
+#[test]
+fn a_history_that_somebody_forged_writes_no_escapes_to_the_terminal() {
+    let env = classes();
+    env.ok(&["split", "d"]);
+    let record = env.tree("state").into_iter().find(|(name, _)| name.ends_with("change.json")).unwrap();
+    let forged = "{\"command\": \"\\u001b[31mred\", \"manifest\": \"/etc/passwd\", \"existed\": true, \"wrote\": \"\"}";
+    env.write(format!("state/{}", record.0), forged.as_bytes());
+    for words in [&["undo", "d"][..], &["undo", "d", "--list"], &["undo", "d", "--force"]] {
+        let ran = env.run(words);
+        assert!(!ran.stdout.contains('\u{1b}') && !ran.stderr.contains('\u{1b}'), "{words:?}: {:?}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_cache_is_cleared_also_where_the_manifest_is_broken() {
+    let env = classes();
+    age(&env, "d");
+    env.ok(&["audit", "d", "--fail-on", "never"]);
+    env.ok(&["split", "d"]);
+    env.write("d/manifest.prep.json", b"{");
+    let told = json(&env.ok(&["cache", "d", "--clear", "--json"]).stdout);
+    assert_eq!(told["sets"].as_array().unwrap().len(), 1);
+}

@@ -9,6 +9,7 @@ use crate::fault::{Cause, Fault};
 use crate::home::Home;
 use crate::names::shown;
 use crate::source::Listing;
+use crate::table::{self, Header};
 
 /// What `--exclude` names: for other commands globs of files to leave unseen, here also codes and lists.
 pub(super) enum Wish {
@@ -33,8 +34,7 @@ impl Asked {
             match wish {
                 Wish::Codes(patterns) => asked.codes.extend(patterns),
                 Wish::List(path) => {
-                    let text = crate::table::load(&path)?;
-                    let rows = audit::by_list(&listing.entries, &String::from_utf8_lossy(&text));
+                    let rows = audit::by_list(&listing.entries, &paths(&path)?);
                     asked.listed.extend(rows.map_err(|e| Error::Usage(format!("{}: {e}", shown(&path))))?);
                 }
             }
@@ -48,13 +48,13 @@ pub(super) fn wishes(input: &Input) -> Result<(Input, Option<Vec<Wish>>)> {
     let (mut wishes, mut wrong) = (Vec::new(), None);
     rest.exclude.retain(|value| {
         let patterns: Vec<String> = value.split(',').map(|p| p.trim().to_owned()).collect();
-        let are_codes = patterns.iter().all(|p| {
-            let (family, number) = p.split_at_checked(1).unwrap_or(("", ""));
-            "FMDLSQX".contains(&family.to_uppercase())
-                && !family.is_empty()
-                && number.len() <= 3
-                && number.bytes().all(|b| b.is_ascii_digit())
-        });
+        let codes = patterns.iter().filter(|p| is_code(p)).count();
+        let are_codes = codes == patterns.len();
+        if codes > 0 && !are_codes && !Path::new(value).exists() {
+            let value = shown(value);
+            let why = "codes, lists and globs are options of their own: --exclude D001 --exclude list.txt";
+            wrong.get_or_insert(Error::Usage(format!("--exclude {value}: {why}")));
+        }
         if are_codes {
             if let Err(e) = audit::check_codes(&patterns) {
                 wrong.get_or_insert(e);
@@ -82,6 +82,28 @@ pub(super) fn wishes(input: &Input) -> Result<(Input, Option<Vec<Wish>>)> {
     }
     let any = !wishes.is_empty();
     Ok((rest, any.then_some(wishes)))
+}
+
+/// Is this a code of findings, or what codes begin with?
+fn is_code(text: &str) -> bool {
+    let (family, number) = text.split_at_checked(1).unwrap_or(("", ""));
+    "FMDLSQX".contains(&family.to_uppercase())
+        && !family.is_empty()
+        && number.len() <= 3
+        && number.bytes().all(|b| b.is_ascii_digit())
+}
+
+/// The paths that a list names, one a line: of a table (fixes, findings) those in its column `path`.
+fn paths(file: &Path) -> Result<String> {
+    let is_table = file.extension().is_some_and(|e| e.eq_ignore_ascii_case("csv"));
+    let bytes = table::load(file)?;
+    if is_table
+        && let Ok(table) = table::parse(file, bytes.clone(), Header::Names)
+        && let Some(column) = table.column("path")
+    {
+        return Ok((0..table.len()).map(|row| format!("{}\n", table.cell(row, column))).collect());
+    }
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// What `--exclude` did.
