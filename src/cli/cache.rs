@@ -60,6 +60,11 @@ impl Kept {
 /// # Errors
 /// A cache that cannot be read or removed.
 pub fn run(args: &Args, global: &Global, terminal: &Terminal) -> Result<u8> {
+    if args.clear && !std::env::args_os().any(|word| word == "--clear") {
+        // A prep.toml comes with a data set, perhaps from somebody else.
+        let why = "clear is typed, and taken neither from prep.toml nor from a variable";
+        return Err(Error::Usage(why.into()));
+    }
     let home = run::cache_home(global).ok_or_else(|| {
         Error::Usage("there is no home folder for a cache; --cache-dir names a place".into())
     })?;

@@ -277,7 +277,9 @@ struct Names {
 impl Names {
     fn take(&mut self, name: &str) -> String {
         let plain: String = name.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
-        let mut stem = plain.trim_matches(['.', ' ', '_']).to_owned();
+        // Nor one that a shell takes for an option or a spreadsheet for a formula.
+        let start = plain.trim_start_matches(['.', ' ', '_', '-', '=', '+', '@']);
+        let mut stem = start.trim_end_matches(['.', ' ', '_']).to_owned();
         while stem.len() > NAME {
             stem.pop();
         }
@@ -320,5 +322,6 @@ mod tests {
         assert_eq!(taken[..5], ["cat", "Cat-2", "a_b", "sheet", "a_b-2"]);
         assert!(taken[5].len() <= NAME && taken[5].starts_with("長"));
         assert_eq!(taken[6..], ["x_y", "cat-3"]);
+        assert_eq!(["-rf", "=1+1", "@x", "+"].map(|n| names.take(n)), ["rf", "1+1", "x", "sheet-2"]);
     }
 }
