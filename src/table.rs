@@ -167,7 +167,9 @@ impl Table {
         let (first, second) = (first + 1, second + 1);
         let why = match one == other {
             true => format!("columns {first} and {second} are both called `{one}`, and one of them is meant"),
-            false => format!("columns {first} and {second} are called `{one}` and `{other}`, and one of them is meant"),
+            false => format!(
+                "columns {first} and {second} are called `{one}` and `{other}`, and one of them is meant"
+            ),
         };
         Err(Error::table(&self.path, Some(1), format!("{why}: rename the other")))
     }

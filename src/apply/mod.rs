@@ -160,7 +160,9 @@ fn change(listing: &Listing, row: usize, fix: &Fix) -> Result<Option<Change>, St
 /// Does a cell name this label, whatever the order of several, and with the `'` of spreadsheets or without?
 fn is_same(cell: &str, label: &str) -> bool {
     let parts = |text: &str| labels_of(text).map(|part| part.trim().to_owned()).collect::<BTreeSet<String>>();
-    cell == label || spreadsheet_plain(cell) == Some(label) || cell.contains('|') && parts(cell) == parts(label)
+    cell == label
+        || spreadsheet_plain(cell) == Some(label)
+        || cell.contains('|') && parts(cell) == parts(label)
 }
 
 fn named(label: &str) -> String {

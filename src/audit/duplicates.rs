@@ -119,13 +119,7 @@ fn sets<K: Ord>(
 }
 
 /// Labels that differ by more than case and spaces; numbers by more than `near`.
-fn conflict(
-    entries: &[Entry],
-    images: &[usize],
-    id: &str,
-    how: &str,
-    near: Option<f64>,
-) -> Option<Finding> {
+fn conflict(entries: &[Entry], images: &[usize], id: &str, how: &str, near: Option<f64>) -> Option<Finding> {
     let numbers: Option<Vec<f64>> =
         near.and_then(|_| images.iter().map(|i| number_of(&entries[*i].label)).collect());
     if let (Some(near), Some(numbers)) = (near, numbers) {

@@ -31,14 +31,24 @@ pub fn findings(listing: &Listing, numbers: Option<&Numbers>) -> Vec<Finding> {
 /// A finding for each class that is another one but for case, spaces or Unicode form, with all its images.
 fn of_spellings(listing: &Listing) -> Vec<Finding> {
     let spellings = source::spellings(listing);
-    let lines = |class: &str| {
-        let here = |f: &&source::Finding| f.at == class && is_spelling(f.kind);
-        listing.findings.iter().filter(here).filter_map(|f| f.line).min()
-    };
+    if spellings.is_empty() {
+        return Vec::new();
+    }
+    let mut images: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (at, entry) in listing.entries.iter().enumerate() {
+        for label in labels_of(&entry.label).filter(|label| spellings.contains_key(*label)) {
+            images.entry(label).or_default().push(at);
+        }
+    }
+    let mut lines: BTreeMap<&str, u64> = BTreeMap::new();
+    for trouble in listing.findings.iter().filter(|trouble| is_spelling(trouble.kind)) {
+        let line = trouble.line.unwrap_or(u64::MAX);
+        lines.entry(&trouble.at).and_modify(|first| *first = line.min(*first)).or_insert(line);
+    }
     let of = |(class, why): (&String, &String)| {
-        let mut finding = Finding::place("L005", class, lines(class), why)?;
-        let has = |entry: &crate::entry::Entry| labels_of(&entry.label).any(|label| label == class);
-        finding.images = (0..listing.entries.len()).filter(|i| has(&listing.entries[*i])).collect();
+        let line = lines.get(class.as_str()).copied().filter(|line| *line < u64::MAX);
+        let mut finding = Finding::place("L005", class, line, why)?;
+        finding.images = images.remove(class.as_str()).unwrap_or_default();
         Some(finding)
     };
     spellings.iter().filter_map(of).collect()

@@ -64,8 +64,7 @@ pub fn judge(
     let usable: Vec<bool> = facts.iter().map(|f| f.fault.is_none()).collect();
     found.extend(splits::findings(listing, &usable, numbers.is_none()));
     // Strongest first: their order stays.
-    let shortcuts =
-        if numbers.is_none() { shortcuts::findings(&listing.entries, facts) } else { Vec::new() };
+    let shortcuts = if numbers.is_none() { shortcuts::findings(&listing.entries, facts) } else { Vec::new() };
     found.retain(|f| choice.wants(f.code));
     found.sort_by(|a, b| order(a).cmp(&order(b)));
     insert_shortcuts(found, shortcuts.into_iter().filter(|f| choice.wants(f.code)).collect())

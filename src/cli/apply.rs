@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::args::{Global, Input};
-use super::{run, undo};
 use super::terminal::{Terminal, class_name, columns, near, plural, shell_word, thousands};
+use super::{run, undo};
 use crate::apply::{self, Action, Plan};
 use crate::error::Result;
 use crate::names::shown;
@@ -69,9 +69,8 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal) -> Result<u8> {
         true => format!("; prep undo {next} takes it back"),
         false => " (nothing is kept for prep undo: there is no place for it)".into(),
     };
-    terminal.say(&format!(
-        "Changed {rows} of {place}{undo}. Shares have changed: prep split {next} --stratify"
-    ));
+    terminal
+        .say(&format!("Changed {rows} of {place}{undo}. Shares have changed: prep split {next} --stratify"));
     Ok(0)
 }
 

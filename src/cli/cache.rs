@@ -114,13 +114,13 @@ fn roots(input: &Path) -> Vec<PathBuf> {
 }
 
 fn document(home: &Path, kept: &Kept, more: Value) -> String {
-    let sets: Vec<Value> = kept
-        .facts
+    let sets: Vec<Value> =
+        kept.facts.iter().map(|c| json!({"root": c.root, "images": c.images, "bytes": c.bytes})).collect();
+    let samples: Vec<Value> = kept
+        .samples
         .iter()
-        .map(|c| json!({"root": c.root, "images": c.images, "bytes": c.bytes}))
+        .map(|s| json!({"root": s.root, "pictures": s.pictures, "bytes": s.bytes}))
         .collect();
-    let samples: Vec<Value> =
-        kept.samples.iter().map(|s| json!({"root": s.root, "pictures": s.pictures, "bytes": s.bytes})).collect();
     let mut document = json!({
         "schema": SCHEMA, "command": "cache", "folder": home.to_string_lossy(), "bytes": kept.bytes(), "sets": sets,
         "samples": samples,

@@ -44,7 +44,9 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal) -> Result<u8> {
             return Err(Error::read("looking for its history", &args.path, why));
         }
         let text = match (global.json, changes.is_empty()) {
-            (true, _) => document(&manifest, json!({"changes": changes.iter().rev().map(told).collect::<Vec<_>>()})),
+            (true, _) => {
+                document(&manifest, json!({"changes": changes.iter().rev().map(told).collect::<Vec<_>>()}))
+            }
             (false, true) => format!("No change of {place} is known.\n"),
             (false, false) => {
                 let rows: Vec<Vec<String>> = changes.iter().rev().map(line).collect();
@@ -71,8 +73,7 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal) -> Result<u8> {
 }
 
 fn document(manifest: &Path, more: Value) -> String {
-    let mut document =
-        json!({"schema": SCHEMA, "command": "undo", "manifest": manifest.to_string_lossy()});
+    let mut document = json!({"schema": SCHEMA, "command": "undo", "manifest": manifest.to_string_lossy()});
     if let (Some(all), Value::Object(more)) = (document.as_object_mut(), more) {
         all.extend(more);
     }
@@ -85,7 +86,9 @@ fn told(change: &Change) -> Value {
 
 fn line(change: &Change) -> Vec<String> {
     let first = if change.existed { "" } else { "made the manifest" };
-    let when = change.time.map(|time| format!("{}  {}", utc(time).replace('T', " ").replace('Z', " UTC"), ago(time)));
+    let when = change
+        .time
+        .map(|time| format!("{}  {}", utc(time).replace('T', " ").replace('Z', " UTC"), ago(time)));
     vec![format!("prep {}", shown(&change.command)), when.unwrap_or_default(), first.into()]
 }
 
@@ -94,9 +97,10 @@ fn ago(time: u64) -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
     let units = [("day", 86_400), ("hour", 3600), ("minute", 60), ("second", 1)];
     let past = now.saturating_sub(time);
-    units.iter().find(|(_, length)| past >= *length).map_or("just now".into(), |(unit, length)| {
-        format!("{} ago", plural((past / length) as usize, unit))
-    })
+    units
+        .iter()
+        .find(|(_, length)| past >= *length)
+        .map_or("just now".into(), |(unit, length)| format!("{} ago", plural((past / length) as usize, unit)))
 }
 
 /// Seconds since 1970 as 2026-11-30T01:59:07Z: days are counted from the first of March of the year 0, so that the leap

@@ -25,7 +25,9 @@ pub fn watcher(global: &Global) -> Box<dyn Watch> {
         Progress::Bar => Box::new(Bar::new()),
         Progress::Json => Box::new(Lines::new(Duration::from_secs(1), json, json_thought)),
         Progress::None => Box::new(Unwatched),
-        Progress::Plain | Progress::Auto => Box::new(Lines::new(Duration::from_secs(10), plain, plain_thought)),
+        Progress::Plain | Progress::Auto => {
+            Box::new(Lines::new(Duration::from_secs(10), plain, plain_thought))
+        }
     }
 }
 

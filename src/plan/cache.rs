@@ -126,7 +126,9 @@ pub fn info(folder: &Path) -> Result<Vec<Info>> {
     };
     let mut all: Vec<Info> = entries
         .flatten()
-        .filter(|e| e.file_type().is_ok_and(|kind| kind.is_file()) && is_ours(&e.file_name().to_string_lossy()))
+        .filter(|e| {
+            e.file_type().is_ok_and(|kind| kind.is_file()) && is_ours(&e.file_name().to_string_lossy())
+        })
         .map(|entry| {
             let path = entry.path();
             let kept = load(&path).and_then(|bytes| serde_json::from_slice::<Kept>(&bytes).ok());

@@ -159,7 +159,9 @@ fn timed<T: Send>(
         },
         |_, fault| Some(Err(fault)),
         |at, found| {
-            found.map(|found| take(rows[at], found));
+            if let Some(found) = found {
+                take(rows[at], found);
+            }
             Ok(())
         },
     )

@@ -364,7 +364,8 @@ impl Ignored {
 fn some(folders: &[String]) -> String {
     let mut sorted: Vec<&String> = folders.iter().collect();
     sorted.sort();
-    let mut shown: Vec<String> = sorted.iter().take(3).map(|f| names::shown(f.as_str()).to_string()).collect();
+    let mut shown: Vec<String> =
+        sorted.iter().take(3).map(|f| names::shown(f.as_str()).to_string()).collect();
     if sorted.len() > 3 {
         shown.push("…".into());
     }

@@ -98,8 +98,14 @@ fn paths_are_understood_as_people_and_spreadsheets_spell_them() {
     assert_eq!(labels(&env), ["=odd", "cat", "dog"]);
     let rows = env.rows("d/manifest.csv");
     let row = |path: &str| rows.iter().find(|row| row["path"] == path).unwrap();
-    assert_eq!((row("cat/0.jpg")["status"].as_str(), row("cat/2.jpg")["status"].as_str()), ("excluded", "excluded"));
-    assert_eq!((row("cat/=1+1.jpg")["label"].as_str(), row("=odd/-2.jpg")["notes"].as_str()), ("=odd", "doubtful"));
+    assert_eq!(
+        (row("cat/0.jpg")["status"].as_str(), row("cat/2.jpg")["status"].as_str()),
+        ("excluded", "excluded")
+    );
+    assert_eq!(
+        (row("cat/=1+1.jpg")["label"].as_str(), row("=odd/-2.jpg")["notes"].as_str()),
+        ("=odd", "doubtful")
+    );
     // What could be two pictures is neither.
     env.write("d/'=odd/-2.jpg", &jpeg(64, 48, 12));
     env.write("fixes.csv", b"path,action\n'=odd/-2.jpg,exclude\n");
@@ -112,7 +118,10 @@ fn paths_are_understood_as_people_and_spreadsheets_spell_them() {
 #[test]
 fn every_line_about_an_image_is_held_against_its_label() {
     let env = classes();
-    env.write("fixes.csv", b"path,action,label,was\ncat/0.jpg,relabel,dog,cat\n./cat/0.jpg,relabel,dog,bird\n");
+    env.write(
+        "fixes.csv",
+        b"path,action,label,was\ncat/0.jpg,relabel,dog,cat\n./cat/0.jpg,relabel,dog,bird\n",
+    );
     let why = env.refused(&["apply", "fixes.csv", "d"]);
     assert!(why.contains("fixes.csv:3") && why.contains("had label `bird`"), "{why}");
 }
@@ -161,7 +170,8 @@ fn sheets_are_as_high_as_their_class_and_all_as_wide() {
 fn two_columns_of_one_name_are_refused_by_every_command_that_reads_the_table() {
     let env = classes();
     let write = |name: &str, header: &str| {
-        let rows = ["cat/0.jpg,cat,dog,x", "dog/1.jpg,dog,cat,y", "cat/2.jpg,cat,cat,x", "dog/3.jpg,dog,dog,y"];
+        let rows =
+            ["cat/0.jpg,cat,dog,x", "dog/1.jpg,dog,cat,y", "cat/2.jpg,cat,cat,x", "dog/3.jpg,dog,dog,y"];
         env.write(name, format!("{header}\n{}\n", rows.join("\n")).as_bytes());
     };
     write("d/labels.csv", "image,label,label,plant");
@@ -291,7 +301,11 @@ fn undo_tells_when_changes_were_made_also_as_json() {
     let listed = env.ok(&["undo", "d", "--list"]).stdout;
     let lines: Vec<&str> = listed.lines().collect();
     assert!(lines[0].contains("prep weights") && lines[1].contains("prep split"), "{listed}");
-    assert!(lines.iter().all(|line| line.contains(" UTC  ") && (line.contains(" ago") || line.contains("just now"))));
+    assert!(
+        lines
+            .iter()
+            .all(|line| line.contains(" UTC  ") && (line.contains(" ago") || line.contains("just now")))
+    );
     let told = json(&env.ok(&["undo", "d", "--list", "--json"]).stdout);
     let time = told["changes"][1]["time"].as_str().unwrap();
     assert!(time.len() == 20 && time.starts_with("20") && time.ends_with('Z'), "{told}");
@@ -325,10 +339,8 @@ fn a_class_that_is_written_in_two_ways_is_one_finding_whatever_the_input() {
     env.write("t/labels.csv", table.as_bytes());
     for input in ["t", "f"] {
         let found = findings(&env, &[input, "--select", "L005"]);
-        let mut told: Vec<(&str, usize)> = found
-            .iter()
-            .map(|f| (f["at"].as_str().unwrap(), f["paths"].as_array().unwrap().len()))
-            .collect();
+        let mut told: Vec<(&str, usize)> =
+            found.iter().map(|f| (f["at"].as_str().unwrap(), f["paths"].as_array().unwrap().len())).collect();
         told.sort_unstable();
         assert_eq!(told, [("dog", 10), ("dog ", 10)], "{input}: {found:?}");
         assert!(found.iter().any(|f| f["detail"].as_str().unwrap().contains("`dog` (10) and `Dog` (10)")));
@@ -376,7 +388,10 @@ fn labels_that_are_measured_are_no_classes_for_an_audit() {
     };
     assert_eq!((codes("L"), codes("S"), codes("X")), (vec!["L008", "L018"], vec![], vec![]), "{found:?}");
     let path = |code: &str| found.iter().find(|f| f["code"] == code).unwrap()["paths"][0].clone();
-    assert_eq!((path("L008"), path("L018"), path("D004")), ("007.png".into(), "008.png".into(), "001.png".into()));
+    assert_eq!(
+        (path("L008"), path("L018"), path("D004")),
+        ("007.png".into(), "008.png".into(), "001.png".into())
+    );
     assert_eq!(found.iter().filter(|f| f["code"] == "D004").count(), 1, "nearly the same is no conflict");
     let ran = env.ok(&["audit", "t", "--html=r.html", "--fail-on", "never"]);
     assert!(ran.stdout.contains("labels are numbers from -9999 to 5"), "{}", ran.stdout);
@@ -517,7 +532,11 @@ fn a_history_that_somebody_forged_writes_no_escapes_to_the_terminal() {
     env.write(format!("state/{}", record.0), forged.as_bytes());
     for words in [&["undo", "d"][..], &["undo", "d", "--list"], &["undo", "d", "--force"]] {
         let ran = env.run(words);
-        assert!(!ran.stdout.contains('\u{1b}') && !ran.stderr.contains('\u{1b}'), "{words:?}: {:?}", ran.stderr);
+        assert!(
+            !ran.stdout.contains('\u{1b}') && !ran.stderr.contains('\u{1b}'),
+            "{words:?}: {:?}",
+            ran.stderr
+        );
     }
 }
 

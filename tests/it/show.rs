@@ -14,7 +14,11 @@ fn a_lone_file_is_told_and_drawn_into_a_pipe_only_where_that_is_typed() {
     assert!(!set.stdout.contains(&0x1b), "a variable is about terminals");
     for how in ["--draw=kitty", "--draw=sixel", "--draw=blocks", "--draw=iterm"] {
         let ran = env.ok(&["show", "photo.jpg", how]);
-        assert!(ran.stdout.contains('\u{1b}') && ran.stdout.contains("120×80 jpeg"), "{how}: {:?}", ran.stdout);
+        assert!(
+            ran.stdout.contains('\u{1b}') && ran.stdout.contains("120×80 jpeg"),
+            "{how}: {:?}",
+            ran.stdout
+        );
     }
     assert!(!env.ok(&["show", "photo.jpg", "--draw=auto"]).stdout.contains('\u{1b}'));
     let ran = env.ok(&["show", "photo.jpg", "--json"]);

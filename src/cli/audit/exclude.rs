@@ -61,7 +61,9 @@ pub(super) fn wishes(input: &Input) -> Result<(Input, Option<Vec<Wish>>)> {
             } else if let Some(name) = patterns.iter().find(|p| input.input.join(p).exists()) {
                 let name = shown(name);
                 let why = "codes of findings begin so, and it is a name in the data set: write";
-                wrong.get_or_insert(Error::Usage(format!("--exclude {name}: {why} {name}/ for the folder, {name}0 for the codes")));
+                wrong.get_or_insert(Error::Usage(format!(
+                    "--exclude {name}: {why} {name}/ for the folder, {name}0 for the codes"
+                )));
             }
             wishes.push(Wish::Codes(patterns));
         } else if Path::new(value).is_file() {
@@ -122,7 +124,8 @@ pub(super) fn exclude(
     dry_run: bool,
 ) -> Result<Excluded> {
     let mut undoable = false;
-    let mut out = if asked.codes.is_empty() { Exclusion::new() } else { audit::by_codes(findings, &asked.codes) };
+    let mut out =
+        if asked.codes.is_empty() { Exclusion::new() } else { audit::by_codes(findings, &asked.codes) };
     out.extend(asked.listed);
     if !dry_run && !out.is_empty() {
         let mark = |at: usize, row: &mut crate::manifest::Row| {

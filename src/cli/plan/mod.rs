@@ -267,7 +267,8 @@ fn sampled(
 ) -> Result<Sampled> {
     let options = format!("{} {:?} {:?}", args.input.max_pixels, args.input.max_seconds, global.memory);
     // Beside the cache of facts, which is not of speeds.
-    let folder = run::cache_home(global).filter(|_| !global.no_cache).map(|home| home.with_file_name(SAMPLES));
+    let folder =
+        run::cache_home(global).filter(|_| !global.no_cache).map(|home| home.with_file_name(SAMPLES));
     let place = folder.map(|folder| cache::place(&folder, listing, size, &options));
     if let Some(known) = place.as_deref().filter(|_| !args.measure).and_then(cache::read) {
         return Ok(known);
