@@ -20,7 +20,7 @@ use crate::fault::Cause;
 use crate::manifest::{Places, Row, Sidecar};
 use crate::names::shown;
 use crate::out::place;
-use crate::source::{self, Kind, Listing, Options};
+use crate::source::{self, Kind, Listing, Options, Stamp};
 use crate::table::{self, Table};
 
 pub use carry::below;
@@ -37,6 +37,8 @@ const ORIGIN: &str = "origin";
 pub struct Home {
     /// Where it lies or will lie.
     pub manifest: PathBuf,
+    /// The file that lay there when it was read.
+    found: Stamp,
     /// What an earlier command left there.
     known: Option<Known>,
     /// What its `manifest.prep.json` said.
@@ -78,6 +80,7 @@ fn look(input: &Path, options: &Options, out: Option<&Path>) -> Result<(Listing,
     let mut listing = source::open(input, options)?;
     let mut home = Home {
         manifest: PathBuf::new(),
+        found: Stamp::default(),
         known: None,
         sidecar: None,
         origin: None,
@@ -107,6 +110,7 @@ fn look(input: &Path, options: &Options, out: Option<&Path>) -> Result<(Listing,
     if home.origin.is_none() {
         home.origin = origin_of(input, &listing, options);
     }
+    home.found = Stamp::of(&home.manifest);
     home.learn(&mut listing, relisted.as_deref())?;
     Ok((listing, home))
 }
@@ -150,10 +154,8 @@ fn default_place(input: &Path, listing: &Listing) -> Result<PathBuf> {
             Ok(if theirs { beside(&top) } else { top })
         }
         (Some(table), Kind::Table) if table.path != Path::new("-") => Ok(beside(&table.path)),
-        _ => {
-            let why = "the input is neither a folder nor a table: say with -o where the manifest goes";
-            Err(Error::Outputs(why.into()))
-        }
+        // One image: whoever wants to write has to say where.
+        _ => Ok(PathBuf::new()),
     }
 }
 
@@ -216,7 +218,7 @@ impl Home {
         let there = self.manifest.exists();
         let Some(path) = there.then_some(self.manifest.as_path()).or(relisted) else { return Ok(()) };
         let table = table::read(path)?;
-        let Some(places) = Places::find(&table) else {
+        let Some(places) = Places::of(&table)? else {
             let why = "is there and no manifest of prep; say with -o where to write";
             return Err(Error::Outputs(format!("{} {why}", shown(path))));
         };
@@ -225,6 +227,29 @@ impl Home {
         known.carry_to(listing);
         self.known = Some(known);
         Ok(())
+    }
+
+    /// Refuses a place where no manifest can be written, before anything that takes long is done.
+    ///
+    /// # Errors
+    /// [`Error::Outputs`] where the input is one image and nobody said where; [`Error::Write`].
+    pub fn check_place(&self) -> Result<()> {
+        if self.manifest.as_os_str().is_empty() {
+            let why = "the input is neither a folder nor a table: say with -o where the manifest goes";
+            return Err(Error::Outputs(why.into()));
+        }
+        place::check_writable("writing the manifest", &self.manifest)
+    }
+
+    /// Refuses to write over what another command has made of the manifest since it was read.
+    fn check_unchanged(&self) -> Result<()> {
+        if Stamp::of(&self.manifest) == self.found {
+            return Ok(());
+        }
+        let place = shown(&self.manifest);
+        Err(Error::Outputs(format!(
+            "{place} was written by another command while this one was at work; nothing was changed: type it again"
+        )))
     }
 
     /// Was only a part of the input asked for?
@@ -299,7 +324,7 @@ fn is_lasting(cause: Cause) -> bool {
 /// A table that is not there or no manifest.
 pub fn earlier(path: &Path) -> Result<(Table, Places)> {
     let table = table::read(path)?;
-    match Places::find(&table) {
+    match Places::of(&table)? {
         Some(places) => Ok((table, places)),
         None => Err(Error::table(
             path,

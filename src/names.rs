@@ -128,9 +128,17 @@ pub fn plural(n: usize, noun: &str) -> String {
     format!("{} {}", thousands(n as u64), if n == 1 { noun } else { &many })
 }
 
+/// What begins a cell that a spreadsheet runs.
+const FORMULA: [char; 6] = ['=', '+', '-', '@', '\t', '\r'];
+
 /// A cell for files that people open in a spreadsheet: one that would run as a formula gets a leading `'`.
 pub fn spreadsheet_safe(cell: &str) -> std::borrow::Cow<'_, str> {
-    if cell.starts_with(['=', '+', '-', '@', '\t', '\r']) { format!("'{cell}").into() } else { cell.into() }
+    if cell.starts_with(FORMULA) { format!("'{cell}").into() } else { cell.into() }
+}
+
+/// The cell that [`spreadsheet_safe`] put a `'` before; none where it did not.
+pub fn spreadsheet_plain(cell: &str) -> Option<&str> {
+    cell.strip_prefix('\'').filter(|plain| plain.trim_start_matches('\'').starts_with(FORMULA))
 }
 
 #[cfg(test)]

@@ -150,6 +150,30 @@ impl Table {
             .or_else(|| self.columns.iter().position(|c| loose(c) == loose(name)))
     }
 
+    /// Refuses a name that another column has too: nobody can know which of them is meant. Unless it was `typed` just so,
+    /// names that differ in case and spaces are the same one. Columns without a name are told by what is in them.
+    ///
+    /// # Errors
+    /// [`Error::Table`] naming both columns.
+    pub fn check_sole(&self, at: usize, typed: bool) -> Result<()> {
+        let loose = |name: &str| name.trim().to_lowercase();
+        let name = self.columns[at].as_str();
+        let same = |other: &str| other == name || !typed && loose(other) == loose(name);
+        let twin = (0..self.columns.len()).find(|other| *other != at && same(&self.columns[*other]));
+        let Some(twin) = twin.filter(|_| !name.trim().is_empty()) else { return Ok(()) };
+        let (first, second) = (at.min(twin), at.max(twin));
+        let told = |column: usize| crate::names::shown(&self.columns[column]).to_string();
+        let (one, other) = (told(first), told(second));
+        let (first, second) = (first + 1, second + 1);
+        let why = match one == other {
+            true => format!("columns {first} and {second} are both called `{one}`, and one of them is meant"),
+            false => format!(
+                "columns {first} and {second} are called `{one}` and `{other}`, and one of them is meant"
+            ),
+        };
+        Err(Error::table(&self.path, Some(1), format!("{why}: rename the other")))
+    }
+
     /// Writes the table as CSV: UTF-8, `,`, `\n`, quotes only where needed.
     ///
     /// # Errors

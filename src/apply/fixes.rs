@@ -50,6 +50,8 @@ pub fn read(path: &Path) -> Result<Vec<Fix>> {
     };
     let (paths, actions) = (need("path")?, need("action")?);
     let others = ["label", "was", "note"].map(|name| table.column(name));
+    let all = [Some(paths), Some(actions)].into_iter().chain(others);
+    all.flatten().try_for_each(|at| table.check_sole(at, false))?;
     (0..table.len()).map(|row| fix(&table, row, paths, actions, others)).collect()
 }
 
@@ -60,7 +62,7 @@ fn fix(table: &Table, row: usize, path: usize, action: usize, others: [Option<us
     let word = table.cell(row, action).trim().to_lowercase();
     let action = match word.as_str() {
         "relabel" => {
-            let label = label.unwrap_or_default().trim();
+            let label = label.unwrap_or_default();
             if label.split('|').any(|part| part.trim().is_empty()) {
                 return Err(wrong("relabel needs the new label in column `label`".into()));
             }

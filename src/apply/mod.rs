@@ -3,15 +3,15 @@
 
 mod fixes;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 pub use self::fixes::{Action, Fix, read};
 use crate::error::{Error, Result};
 use crate::fault::{Cause, Fault, Note, Oddity};
 use crate::home::{Home, Kept};
 use crate::manifest::Row;
-use crate::names::{self, plural, shown};
-use crate::source::{Listing, labels_of};
+use crate::names::{plural, shown, spreadsheet_plain};
+use crate::source::{ByPath, Listing, labels_of};
 
 /// Troubles that are told one by one.
 const TOLD: usize = 5;
@@ -46,33 +46,26 @@ pub struct Plan {
 /// [`Error::Table`] with all that is wrong: paths that are not in the manifest, labels that are new (unless
 /// `new_labels`), rows whose label is another one than the file says it was, lines that contradict each other.
 pub fn plan(listing: &Listing, fixes: &[Fix], file: &std::path::Path, new_labels: bool) -> Result<Plan> {
-    let rows: HashMap<&str, usize> =
-        listing.entries.iter().enumerate().map(|(at, entry)| (entry.path.as_str(), at)).collect();
+    let rows = ByPath::new(&listing.entries);
+    let known: HashSet<&str> = listing.entries.iter().map(|entry| entry.label.as_str()).collect();
     let mut troubles: Vec<(u64, String)> = Vec::new();
-    let mut by_row: BTreeMap<usize, &Fix> = BTreeMap::new();
+    let mut by_row: BTreeMap<usize, Vec<Fix>> = BTreeMap::new();
     for fix in fixes {
-        let spelled = names::encode(&names::decode(&fix.path));
-        let Some(row) = rows.get(fix.path.as_str()).or_else(|| rows.get(spelled.as_str())) else {
-            troubles.push((fix.line, format!("`{}` is not in the manifest", shown(&fix.path))));
-            continue;
-        };
-        match by_row.get(row) {
-            Some(first) if first.action != fix.action => {
-                let path = shown(&fix.path);
-                troubles.push((fix.line, format!("line {} wants something else of `{path}`", first.line)));
-            }
-            Some(_) => {}
-            None => {
-                by_row.insert(*row, fix);
+        match rows.find(&fix.path)[..] {
+            [row] => by_row.entry(row).or_default().push(meant(fix, listing, &known)),
+            [] => troubles.push((fix.line, format!("`{}` is not in the manifest", shown(&fix.path)))),
+            _ => {
+                let why = "can mean two images, with and without the `'`";
+                troubles.push((fix.line, format!("`{}` {why}", shown(&fix.path))));
             }
         }
     }
     let mut plan = Plan::default();
-    for (row, fix) in by_row {
-        match change(listing, row, fix) {
+    for (row, fixes) in by_row {
+        match changes(listing, row, &fixes) {
             Ok(Some(change)) => plan.changes.push(change),
             Ok(None) => plan.already += 1,
-            Err(why) => troubles.push((fix.line, why)),
+            Err(trouble) => troubles.push(trouble),
         }
     }
     plan.new_labels = unknown(listing, &plan.changes);
@@ -83,6 +76,37 @@ pub fn plan(listing: &Listing, fixes: &[Fix], file: &std::path::Path, new_labels
         None => Ok(plan),
         Some((line, why)) => Err(Error::table(file, line, why)),
     }
+}
+
+/// The fix with its label as manifests write it: several each once and sorted, without the `'` of spreadsheets. What is
+/// a label of the set by the letter is that label.
+fn meant(fix: &Fix, listing: &Listing, known: &HashSet<&str>) -> Fix {
+    let Action::Relabel(told) = &fix.action else { return fix.clone() };
+    let is_known = |text: &str| known.contains(text) || listing.classes.iter().any(|class| class == text);
+    let plain = spreadsheet_plain(told).unwrap_or(told);
+    let label = [told.as_str(), plain].into_iter().find(|text| is_known(text)).map_or_else(
+        || {
+            let parts: BTreeSet<&str> = plain.split('|').map(str::trim).collect();
+            parts.into_iter().collect::<Vec<_>>().join("|")
+        },
+        str::to_owned,
+    );
+    Fix { action: Action::Relabel(label), ..fix.clone() }
+}
+
+/// What the lines about one row come to, or the first line that is wrong.
+fn changes(listing: &Listing, row: usize, fixes: &[Fix]) -> Result<Option<Change>, (u64, String)> {
+    let Some(first) = fixes.first() else { return Ok(None) };
+    if let Some(other) = fixes.iter().find(|fix| fix.action != first.action) {
+        let path = shown(&other.path);
+        return Err((other.line, format!("line {} wants something else of `{path}`", first.line)));
+    }
+    let mut done = None;
+    for fix in fixes.iter().rev() {
+        // The first line decides what is noted; each line must be right.
+        done = change(listing, row, fix).map_err(|why| (fix.line, why))?;
+    }
+    Ok(done)
 }
 
 /// The first troubles as one sentence, with the line of the first.
@@ -122,7 +146,7 @@ fn change(listing: &Listing, row: usize, fix: &Fix) -> Result<Option<Change>, St
     if is_so {
         return Ok(None);
     }
-    if let Some(was) = fix.was.as_ref().filter(|was| *was != label) {
+    if let Some(was) = fix.was.as_ref().filter(|was| !is_same(was, label)) {
         let (path, was, now) = (shown(&fix.path), named(was), named(label));
         return Err(format!(
             "`{path}` had {was} when it was marked and has {now} now: somebody changed it since; look again on a \
@@ -131,6 +155,14 @@ fn change(listing: &Listing, row: usize, fix: &Fix) -> Result<Option<Change>, St
     }
     let (before, action, note) = (label.clone(), fix.action.clone(), fix.note.clone());
     Ok(Some(Change { row, before, action, note }))
+}
+
+/// Does a cell name this label, whatever the order of several, and with the `'` of spreadsheets or without?
+fn is_same(cell: &str, label: &str) -> bool {
+    let parts = |text: &str| labels_of(text).map(|part| part.trim().to_owned()).collect::<BTreeSet<String>>();
+    cell == label
+        || spreadsheet_plain(cell) == Some(label)
+        || cell.contains('|') && parts(cell) == parts(label)
 }
 
 fn named(label: &str) -> String {

@@ -194,6 +194,9 @@ pub static CODES: &[Code] = &[
     code("L017", I, "classes out of balance",
         "The largest class has more than 10 times the images of the smallest.",
         "prep split --stratify keeps the shares in each split; prep weights gives class weights."),
+    code("L018", I, "number far from the others",
+        "Of labels that are measurements, one that lies further from the middle half of all than ten times its width: a code for `unknown`, another unit, a lost decimal point.",
+        "Look at it; correct the table, or leave it out: prep audit --exclude L018."),
 
     code("M001", I, "gray", "Gray pictures among coloured ones: loaders give one channel, or three equal ones.",
         "prep shrink writes three channels; if gray goes with a class, it is a shortcut (X007)."),

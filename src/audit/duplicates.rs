@@ -3,14 +3,25 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::finding::Finding;
+use super::numbers::Numbers;
 use crate::entry::Entry;
 use crate::facts::Facts;
 use crate::names::shown;
 use crate::near::{self, Pair, Part, Tier};
 use crate::pixels::Orientation;
+use crate::source::number_of;
 
 /// Sets of the same bytes and the same pixels, and stars of near-duplicates; leaks and conflicts among them.
-pub fn findings(entries: &[Entry], facts: &[Facts], alike: &[Pair]) -> Vec<Finding> {
+///
+/// Where labels are numbers, those of one picture may differ by a hundredth of their spread, those of versions of one
+/// shot by half of it.
+pub fn findings(
+    entries: &[Entry],
+    facts: &[Facts],
+    alike: &[Pair],
+    numbers: Option<&Numbers>,
+) -> Vec<Finding> {
+    let near = |share: f64| numbers.map(|numbers| share * numbers.spread());
     let mut found = Vec::new();
     let usable = |i: &usize| facts[*i].fault.is_none();
     let rank = |i: &usize| rank(*i, &facts[*i]);
@@ -27,7 +38,7 @@ pub fn findings(entries: &[Entry], facts: &[Facts], alike: &[Pair]) -> Vec<Findi
             let sizes: Vec<String> = others.iter().map(|i| facts[*i].bytes.to_string()).collect();
             found.extend(Finding::set("D002", others, format!("files of {} bytes", sizes.join(", "))));
         }
-        found.extend(conflict(entries, images, "D004", "the same picture"));
+        found.extend(conflict(entries, images, "D004", "the same picture", near(0.01)));
         found.extend(leak(entries, images, "D005", "the same picture"));
     }
     let stars = |tier: Tier| {
@@ -40,7 +51,7 @@ pub fn findings(entries: &[Entry], facts: &[Facts], alike: &[Pair]) -> Vec<Findi
     };
     for star in stars(Tier::Sure) {
         let (images, how) = told(&star);
-        found.extend(conflict(entries, &images, "D007", &how));
+        found.extend(conflict(entries, &images, "D007", &how, near(0.5)));
         found.extend(leak(entries, &images, "D006", &how));
         found.extend(Finding::set("D003", images, how));
     }
@@ -107,8 +118,16 @@ fn sets<K: Ord>(
     sets
 }
 
-/// Labels that differ by more than case and spaces.
-fn conflict(entries: &[Entry], images: &[usize], id: &str, how: &str) -> Option<Finding> {
+/// Labels that differ by more than case and spaces; numbers by more than `near`.
+fn conflict(entries: &[Entry], images: &[usize], id: &str, how: &str, near: Option<f64>) -> Option<Finding> {
+    let numbers: Option<Vec<f64>> =
+        near.and_then(|_| images.iter().map(|i| number_of(&entries[*i].label)).collect());
+    if let (Some(near), Some(numbers)) = (near, numbers) {
+        let (least, most) = numbers.iter().fold((f64::MAX, f64::MIN), |(a, b), n| (a.min(*n), b.max(*n)));
+        if most - least <= near {
+            return None;
+        }
+    }
     let labels: BTreeMap<String, &str> = images
         .iter()
         .map(|i| entries[*i].label.as_str())

@@ -8,6 +8,7 @@ mod files;
 mod finding;
 mod labels;
 pub mod loaders;
+mod numbers;
 mod report;
 mod shortcuts;
 mod splits;
@@ -18,8 +19,9 @@ use std::collections::BTreeMap;
 pub use self::against::against;
 pub use self::code::{CODES, Code, Severity};
 pub use self::duplicates::how;
-pub use self::exclude::{Exclusion, by_codes, by_list, is_settled};
+pub use self::exclude::{Exclusion, by_codes, by_list, check_codes, is_settled};
 pub use self::finding::{Finding, Guessed};
+pub use self::numbers::Numbers;
 pub use self::report::{Source, report};
 pub use self::tables::{FACTS, FINDINGS, write_facts, write_findings};
 use crate::facts::Facts;
@@ -52,16 +54,17 @@ pub fn judge(
     choice: &Choice,
 ) -> Vec<Finding> {
     let usual = files::Usual::of(facts);
+    let numbers = Numbers::of(listing);
     let mut found = others;
     for (at, (entry, facts)) in listing.entries.iter().zip(facts).enumerate() {
         found.extend(files::of_image(at, &entry.path, facts, &usual));
     }
-    found.extend(labels::findings(listing));
-    found.extend(duplicates::findings(&listing.entries, facts, alike));
+    found.extend(labels::findings(listing, numbers.as_ref()));
+    found.extend(duplicates::findings(&listing.entries, facts, alike, numbers.as_ref()));
     let usable: Vec<bool> = facts.iter().map(|f| f.fault.is_none()).collect();
-    found.extend(splits::findings(listing, &usable));
+    found.extend(splits::findings(listing, &usable, numbers.is_none()));
     // Strongest first: their order stays.
-    let shortcuts = shortcuts::findings(&listing.entries, facts);
+    let shortcuts = if numbers.is_none() { shortcuts::findings(&listing.entries, facts) } else { Vec::new() };
     found.retain(|f| choice.wants(f.code));
     found.sort_by(|a, b| order(a).cmp(&order(b)));
     insert_shortcuts(found, shortcuts.into_iter().filter(|f| choice.wants(f.code)).collect())

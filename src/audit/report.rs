@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::code::Severity;
 use super::finding::Finding;
+use super::numbers::Numbers;
 use crate::decode::Header;
 use crate::facts::Facts;
 use crate::fault::Status;
 use crate::page;
 use crate::page::audit::{Audit, Bar, Chart, Class, Foot, Head, Image, Item, Kind, Shortcut, Tile, Twins};
-use crate::source::{Listing, labels_of};
+use crate::source::{Listing, labels_of, number_of};
 
 /// Images that the page has at most; more open slowly.
 const MOST_IMAGES: usize = 5_000;
@@ -275,6 +276,9 @@ fn by_class<'a>(source: &Source<'a>) -> BTreeMap<&'a str, (BTreeMap<&'a str, u64
 }
 
 fn classes(source: &Source<'_>) -> Vec<Class> {
+    if Numbers::of(source.listing).is_some() {
+        return Vec::new();
+    }
     let parts = parts(source.listing);
     by_class(source)
         .into_iter()
@@ -291,7 +295,14 @@ fn classes(source: &Source<'_>) -> Vec<Class> {
 fn charts(source: &Source<'_>) -> Vec<Chart> {
     let mut charts = Vec::new();
     let parts = parts(source.listing);
-    let classes = by_class(source);
+    let numbers = Numbers::of(source.listing);
+    let classes = if numbers.is_some() { BTreeMap::new() } else { by_class(source) };
+    if let Some(numbers) = numbers.filter(|numbers| numbers.most > numbers.least) {
+        let labels: Vec<f64> = source.listing.entries.iter().filter_map(|e| number_of(&e.label)).collect();
+        let step = (numbers.most - numbers.least) / 16.0;
+        let edges: Vec<f64> = (0..=16).map(|at| numbers.least + step * f64::from(at)).collect();
+        charts.push(histogram("Labels", &labels, &edges, vec![(numbers.median, "median".into())], ""));
+    }
     if !classes.is_empty() {
         let mut bars: Vec<Bar> = classes
             .into_iter()

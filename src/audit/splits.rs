@@ -10,8 +10,9 @@ const POINTS: f64 = 2.0;
 /// Shares of fewer images than this say little.
 const ENOUGH: usize = 50;
 
-/// Groups in two parts, classes missing in a part, and shares that are off. `usable` tells which rows count.
-pub fn findings(listing: &Listing, usable: &[bool]) -> Vec<Finding> {
+/// Groups in two parts, and where there are classes, those that are missing in a part and shares that are off. `usable`
+/// tells which rows count.
+pub fn findings(listing: &Listing, usable: &[bool], classes: bool) -> Vec<Finding> {
     let rows =
         || listing.entries.iter().zip(usable).enumerate().filter(|(_, (e, u))| **u && !e.split.is_empty());
     let parts: BTreeSet<&str> = rows().map(|(_, (e, _))| e.split.as_str()).collect();
@@ -30,7 +31,9 @@ pub fn findings(listing: &Listing, usable: &[bool]) -> Vec<Finding> {
         let detail = format!("group {group} is in {}", names.join(" and "));
         found.extend(Finding::set("S001", images, detail).map(|f| Finding { at: group.to_owned(), ..f }));
     }
-    found.extend(of_classes(listing, usable, &parts));
+    if classes {
+        found.extend(of_classes(listing, usable, &parts));
+    }
     found
 }
 

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::args::{Global, Input};
-use super::run;
 use super::terminal::{Terminal, class_name, columns, near, plural, shell_word, thousands};
+use super::{run, undo};
 use crate::apply::{self, Action, Plan};
 use crate::error::Result;
 use crate::names::shown;
@@ -64,10 +64,13 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal) -> Result<u8> {
     if let Some(sentence) = kept.renamed {
         terminal.say(&sentence);
     }
-    let input = shell_word(&args.input.input);
-    terminal.say(&format!(
-        "Changed {rows} of {place}; prep undo {input} takes it back. Shares have changed: prep split {input} --stratify"
-    ));
+    let next = shell_word(&undo::word(&args.input.input, &home.manifest));
+    let undo = match kept.undoable {
+        true => format!("; prep undo {next} takes it back"),
+        false => " (nothing is kept for prep undo: there is no place for it)".into(),
+    };
+    terminal
+        .say(&format!("Changed {rows} of {place}{undo}. Shares have changed: prep split {next} --stratify"));
     Ok(0)
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use crate::decode::Icc;
+use crate::decode::{Alpha, Chroma, Contract, Icc};
 use crate::error::{Error, Result};
 use crate::resize::Filter;
 use crate::source;
@@ -113,6 +113,65 @@ impl From<IccName> for Icc {
         match name {
             IccName::Srgb => Self::ToSrgb,
             IccName::Ignore => Self::Ignore,
+        }
+    }
+}
+
+/// JPEG colour resolution.
+#[derive(ValueEnum, Debug, Clone, Copy)]
+pub enum ChromaName {
+    #[value(name = "420")]
+    Yuv420,
+    #[value(name = "444")]
+    Yuv444,
+}
+
+impl From<ChromaName> for Chroma {
+    fn from(name: ChromaName) -> Self {
+        match name {
+            ChromaName::Yuv420 => Self::Yuv420,
+            ChromaName::Yuv444 => Self::Yuv444,
+        }
+    }
+}
+
+/// How pictures are made smaller and coded anew.
+#[derive(Args, Debug, Clone)]
+pub struct Coding {
+    /// Resampling filter, always with antialiasing
+    #[arg(long, value_enum, default_value = "lanczos", value_name = "NAME")]
+    pub filter: FilterName,
+    /// JPEG quality, where a picture is coded anew
+    #[arg(long, value_name = "1-100", default_value_t = 92, value_parser = clap::value_parser!(u8).range(1..=100))]
+    pub quality: u8,
+    /// JPEG colour resolution
+    #[arg(long, value_enum, default_value = "420", value_name = "SUB")]
+    pub chroma: ChromaName,
+    /// Background of transparent pixels: white, black, #RRGGBB, or drop to show what is stored there
+    #[arg(long, value_name = "COLOUR", default_value = "white", value_parser = alpha)]
+    alpha: Alpha,
+    /// Embedded colour profiles: to sRGB, or ignored as many loaders do
+    #[arg(long, value_enum, default_value = "srgb", value_name = "HOW")]
+    icc: IccName,
+}
+
+impl Coding {
+    /// What becomes of pixels; upright with `orient`.
+    pub fn contract(&self, orient: bool) -> Contract {
+        Contract { alpha: self.alpha, icc: self.icc.into(), orient }
+    }
+}
+
+fn alpha(text: &str) -> Result<Alpha, String> {
+    let wrong = || "white, black, drop or a colour as in #808080".to_owned();
+    match text {
+        "white" => Ok(Alpha::White),
+        "black" => Ok(Alpha::Black),
+        "drop" => Ok(Alpha::Drop),
+        _ => {
+            let digits = text.strip_prefix('#').filter(|d| d.len() == 6 && d.is_ascii()).ok_or_else(wrong)?;
+            let part = |at: usize| u8::from_str_radix(&digits[at..at + 2], 16).map_err(|_| wrong());
+            Ok(Alpha::Rgb([part(0)?, part(2)?, part(4)?]))
         }
     }
 }

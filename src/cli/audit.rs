@@ -23,7 +23,7 @@ use crate::error::{Error, Result};
 use crate::fault::Status;
 use crate::names::shown;
 use crate::near;
-use crate::source;
+use crate::source::{self, Listing};
 use crate::survey;
 
 /// All that is wrong with a data set: files that do not decode, duplicates, leaks between splits, faults of the label
@@ -32,7 +32,9 @@ use crate::survey;
 /// With --exclude, codes (D001,F014) or a list of paths mark rows as excluded in the manifest, and later commands leave
 /// them out; `prep undo` takes that back. Files are never touched.
 #[derive(clap::Args, Debug)]
-#[command(verbatim_doc_comment)]
+#[command(verbatim_doc_comment, mut_arg("exclude", |arg| {
+    arg.value_name("CODES|LIST|GLOB").help("Take out of the manifest what has these codes, or what a list names; a glob: as for other commands")
+}))]
 pub struct Args {
     #[command(flatten)]
     pub input: Input,
@@ -101,10 +103,22 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal, flight: Option<&Fl
     }
     let choice = choice(args)?;
     let (input, wishes) = exclude::wishes(&args.input)?;
+    if let (Some(out), None) = (&args.out, &wishes) {
+        let out = shown(out);
+        return Err(Error::Usage(format!(
+            "-o {out} is the manifest that --exclude writes; --html, --facts and --findings name their own files"
+        )));
+    }
     let page = page(args, &input)?;
     check_outputs(args, page.as_deref())?;
     let cancel = Cancel::on_signals();
+    let other = args.against.as_deref().map(open_other).transpose()?;
     let (listing, home) = run::list_at_home(&input, &input.options(), args.out.as_deref(), terminal)?;
+    let asked = wishes.map(|wishes| exclude::Asked::of(wishes, &listing)).transpose()?;
+    let excludes = asked.is_some();
+    if excludes && !global.dry_run {
+        home.check_place()?;
+    }
     let pipe = run::pipe(&input, global, Contract::default(), Damage::Tell)?;
     let crew = run::crew(global, &cancel, flight)?;
     let mut cache = run::cache(global, &listing);
@@ -113,8 +127,8 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal, flight: Option<&Fl
     let survey = survey::run(&listing, &chosen, &pipe, &crew, cache.as_mut(), watch.as_mut())?;
     run::tell_cache(cache.as_ref(), survey.decoded, terminal);
     let alike = alike(args, &survey, (pipe.threads, &cancel), terminal)?;
-    let others = match &args.against {
-        Some(other) => against(args, other, &survey, (&pipe, &crew), global, terminal)?,
+    let others = match &other {
+        Some(there) => against(args, there, &survey, (&pipe, &crew), global, terminal)?,
         None => Vec::new(),
     };
     let findings = audit::judge(&listing, &survey.facts, &alike, others.clone(), &choice);
@@ -124,11 +138,11 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal, flight: Option<&Fl
     if let Some(path) = &args.findings {
         audit::write_findings(path, &listing, &findings)?;
     }
-    let excluded = match &wishes {
-        Some(wishes) => {
+    let excluded = match asked {
+        Some(asked) => {
             // --select and --ignore choose what is told, not what is there.
             let all = audit::judge(&listing, &survey.facts, &alike, others, &Choice::default());
-            exclude::exclude(wishes, &listing, &home, &all, global.dry_run)?
+            exclude::exclude(asked, &listing, &home, &all, global.dry_run)?
         }
         None => Excluded::default(),
     };
@@ -152,10 +166,10 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal, flight: Option<&Fl
     for path in [&args.facts, &args.findings, &page].into_iter().flatten() {
         terminal.say(&format!("Written: {}", shown(&super::terminal::near(path))));
     }
-    if wishes.is_some() {
+    if excludes {
         let place = shown(&super::terminal::near(&home.manifest)).to_string();
         let rows = plural(excluded.rows.len(), "image");
-        let undo = super::terminal::shell_word(args.out.as_deref().unwrap_or(&input.input));
+        let undo = super::terminal::shell_word(&super::undo::word(&input.input, &home.manifest));
         terminal.say(&match (excluded.rows.is_empty(), global.dry_run) {
             (true, _) => "Nothing to exclude: no image is meant".to_owned(),
             (false, true) => format!("Would exclude {rows} in {place}"),
@@ -167,7 +181,7 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal, flight: Option<&Fl
             ),
         });
     }
-    if !global.json && wishes.is_none() {
+    if !global.json && !excludes {
         terminal.say(&words::next(&input, &findings, page.is_some()));
     }
     let bad = survey.facts.iter().filter(|f| is_bad(f.status())).count();
@@ -217,23 +231,28 @@ fn alike(
     Ok(found.pairs)
 }
 
+/// The other set, which must have images.
+fn open_other(other: &Path) -> Result<Listing> {
+    let listing = source::open(other, &source::Options::default())?;
+    match listing.entries.is_empty() {
+        true => Err(Error::Usage(format!("--against {}: there are no images in it", shown(other)))),
+        false => Ok(listing),
+    }
+}
+
 /// What is in the other set too.
 fn against(
     args: &Args,
-    other: &Path,
+    listing: &Listing,
     survey: &survey::Survey,
     (pipe, crew): (&Pipe, &Crew<'_>),
     global: &Global,
     terminal: &Terminal,
 ) -> Result<Vec<Finding>> {
-    let listing = source::open(other, &source::Options::default())?;
-    if listing.entries.is_empty() {
-        return Err(Error::Usage(format!("--against {}: there are no images in it", shown(other))));
-    }
     let chosen: Vec<usize> = (0..listing.entries.len()).collect();
-    let mut cache = run::cache(global, &listing);
+    let mut cache = run::cache(global, listing);
     let mut watch = watcher(global);
-    let there = survey::run(&listing, &chosen, pipe, crew, cache.as_mut(), watch.as_mut())?;
+    let there = survey::run(listing, &chosen, pipe, crew, cache.as_mut(), watch.as_mut())?;
     run::tell_cache(cache.as_ref(), there.decoded, terminal);
     let pairs = if args.no_near {
         Vec::new()
@@ -241,7 +260,7 @@ fn against(
         let options = near::Options { threads: pipe.threads, ..near::Options::default() };
         near::against(&survey.prints, &there.prints, &options, crew.cancel, &mut |_, _| ())?.pairs
     };
-    Ok(audit::against(&survey.facts, &listing, &there.facts, &pairs))
+    Ok(audit::against(&survey.facts, listing, &there.facts, &pairs))
 }
 
 fn is_bad(status: Status) -> bool {

@@ -90,9 +90,7 @@ impl Command {
             Self::Sheet(args) => Some(&args.input),
             Self::Apply(args) => Some(&args.input),
             Self::Show(args) => Some(&args.input),
-            Self::Undo(args) => Some(&args.input),
-            Self::Cache(args) => Some(&args.input),
-            Self::Verify(_) | Self::Unpack(_) => None,
+            Self::Undo(_) | Self::Cache(_) | Self::Verify(_) | Self::Unpack(_) => None,
         }
     }
 
@@ -101,6 +99,8 @@ impl Command {
         match self {
             Self::Verify(args) => &args.dir,
             Self::Unpack(args) => &args.dir,
+            Self::Undo(args) => &args.path,
+            Self::Cache(args) => args.path.as_deref().unwrap_or(std::path::Path::new(".")),
             _ => self.input().map_or(std::path::Path::new("."), |input| &input.input),
         }
     }

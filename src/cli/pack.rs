@@ -6,12 +6,10 @@ use std::time::Instant;
 use clap::ValueEnum;
 use serde_json::{Value, json};
 
-use super::args::{self, FilterName, Global, IccName, Input, dimensions, side};
+use super::args::{self, Coding, Global, Input, dimensions, side};
 use super::run;
-use super::shrink::{ChromaName, alpha};
 use super::terminal::{Terminal, bytes, columns, near, plural, shell_word, thousands};
 use super::watch::watcher;
-use crate::decode::{Alpha, Contract};
 use crate::engine::cancel::Cancel;
 use crate::engine::flight::Flight;
 use crate::engine::pipe::Damage;
@@ -55,21 +53,8 @@ pub struct Args {
     /// Shrink on the way, to this shorter side; with --size, cut from that
     #[arg(long, value_name = "PX", value_parser = side)]
     short_edge: Option<u32>,
-    /// Resampling filter, always with antialiasing
-    #[arg(long, value_enum, default_value = "lanczos", value_name = "NAME")]
-    filter: FilterName,
-    /// JPEG quality, where a picture is coded anew
-    #[arg(long, value_name = "1-100", default_value_t = 92, value_parser = clap::value_parser!(u8).range(1..=100))]
-    quality: u8,
-    /// JPEG colour resolution of all samples
-    #[arg(long, value_enum, default_value = "420", value_name = "SUB")]
-    chroma: ChromaName,
-    /// Background of transparent pixels: white, black, #RRGGBB, or drop to show what is stored there
-    #[arg(long, value_name = "COLOUR", default_value = "white", value_parser = alpha)]
-    alpha: Alpha,
-    /// Embedded colour profiles: to sRGB, or ignored as many loaders do
-    #[arg(long, value_enum, default_value = "srgb", value_name = "HOW")]
-    icc: IccName,
+    #[command(flatten)]
+    coding: Coding,
     /// A shard is full at this size, from 64k to 3.5G
     #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = shard_size)]
     shard_size: u64,
@@ -158,11 +143,11 @@ impl Args {
                 size: self.size.map(|(h, w)| (w, h)),
                 fit,
                 short_edge: self.short_edge,
-                filter: self.filter.into(),
+                filter: self.coding.filter.into(),
             },
-            quality: self.quality,
-            chroma: self.chroma.into(),
-            contract: Contract { alpha: self.alpha, icc: self.icc.into(), orient: true },
+            quality: self.coding.quality,
+            chroma: self.coding.chroma.into(),
+            contract: self.coding.contract(true),
             order: match self.order {
                 OrderName::Shuffled => Order::Shuffled,
                 OrderName::Source => Order::Source,

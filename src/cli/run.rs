@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::args::{Global, Input, workers};
-use super::terminal::{Terminal, thousands};
+use super::terminal::{Terminal, plural, thousands};
 use crate::decode::{Contract, Limits};
 use crate::engine::budget::Budget;
 use crate::engine::cancel::Cancel;
@@ -45,6 +45,10 @@ fn tell(input: &Input, listing: &Listing, terminal: &Terminal) -> Result<()> {
     for sentence in &listing.said {
         terminal.say(sentence);
     }
+    if listing.entries.is_empty() && listing.ignored.total() > 0 {
+        let why = "no images are left of what is in";
+        return Err(Error::Usage(format!("{why} {}; what was left out is said above", shown(&input.input))));
+    }
     if listing.entries.is_empty() {
         return Err(Error::Usage(format!(
             "there are no images in {}; name a folder of images or a label table, as in `prep shrink photos`",
@@ -58,8 +62,8 @@ fn tell(input: &Input, listing: &Listing, terminal: &Terminal) -> Result<()> {
             terminal.say(&format!("  {code}: {at}{line} {detail}"));
         }
     } else if !listing.findings.is_empty() {
-        let n = thousands(listing.findings.len() as u64);
-        terminal.say(&format!("{n} oddities of the names and labels (-v lists them)"));
+        let oddities = plural(listing.findings.len(), "oddity");
+        terminal.say(&format!("{oddities} of the names and labels (-v lists them)"));
     }
     Ok(())
 }

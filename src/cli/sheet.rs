@@ -65,8 +65,8 @@ pub struct Args {
     /// Side of a cell in pixels [default: 256, and 160 in rows]
     #[arg(long, value_name = "PX", value_parser = cell_side)]
     cell: Option<u32>,
-    /// Cells in a row [default: a square]
-    #[arg(long, value_name = "N", value_parser = side)]
+    /// Cells in a row [default: a square of the largest class]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_535))]
     cols: Option<u32>,
     /// One sheet a class, or one row a class and many on a sheet (auto: rows for more than 40)
     #[arg(long, value_enum, default_value = "auto", value_name = "HOW")]

@@ -47,7 +47,7 @@ pub struct Args {
     /// The data set that they belong to; by default the nearest folder above with a manifest, or that prep has looked at
     #[arg(long = "in", value_name = "INPUT")]
     within: Option<PathBuf>,
-    /// How to draw; auto goes by TERM and TERM_PROGRAM, and draws on terminals alone
+    /// How to draw, also into a pipe; auto goes by TERM and TERM_PROGRAM, and draws on terminals alone
     #[arg(long, value_enum, default_value = "auto", value_name = "HOW")]
     draw: Draw,
     #[arg(skip)]
@@ -119,10 +119,12 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal, flight: Option<&Fl
 
 /// How to draw, if at all.
 fn protocol(draw: Draw, global: &Global) -> Option<Protocol> {
-    let on_terminal = std::io::stdout().is_terminal() && !global.json;
+    // What was typed is obeyed into a pipe too; what prep.toml or a variable says is about the terminal.
+    let typed = std::env::args_os().any(|word| word.as_encoded_bytes().starts_with(b"--draw"));
+    let may = (std::io::stdout().is_terminal() || typed && draw != Draw::Auto) && !global.json;
     let said = |name: &str| std::env::var(name).unwrap_or_default();
     match draw {
-        _ if !on_terminal => None,
+        _ if !may => None,
         Draw::None => None,
         Draw::Kitty => Some(Protocol::Kitty),
         Draw::Iterm => Some(Protocol::Iterm),

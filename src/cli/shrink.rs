@@ -5,11 +5,10 @@ use std::time::Instant;
 
 use clap::ValueEnum;
 
-use super::args::{FilterName, Global, IccName, Input, dimensions, side};
+use super::args::{Coding, Global, Input, dimensions, side};
 use super::run;
 use super::terminal::{Terminal, bytes, columns, near, plural, shell_word, thousands};
 use super::watch::watcher;
-use crate::decode::{Alpha, Chroma, Contract};
 use crate::engine::cancel::Cancel;
 use crate::engine::flight::Flight;
 use crate::engine::pipe::Damage;
@@ -48,24 +47,11 @@ pub struct Args {
     /// Enlarge what is smaller
     #[arg(long)]
     upscale: bool,
-    /// Resampling filter, always with antialiasing
-    #[arg(long, value_enum, default_value = "lanczos", value_name = "NAME")]
-    filter: FilterName,
     /// Format of the copies; webp is lossless
     #[arg(long, value_enum, default_value = "jpg", value_name = "NAME")]
     format: FormatName,
-    /// JPEG quality
-    #[arg(long, value_name = "1-100", default_value_t = 92, value_parser = clap::value_parser!(u8).range(1..=100))]
-    quality: u8,
-    /// JPEG colour resolution
-    #[arg(long, value_enum, default_value = "420", value_name = "SUB")]
-    chroma: ChromaName,
-    /// Background of transparent pixels: white, black, #RRGGBB, or drop to show what is stored there
-    #[arg(long, value_name = "COLOUR", default_value = "white", value_parser = alpha)]
-    alpha: Alpha,
-    /// Embedded colour profiles: to sRGB, or ignored as many loaders do
-    #[arg(long, value_enum, default_value = "srgb", value_name = "HOW")]
-    icc: IccName,
+    #[command(flatten)]
+    coding: Coding,
     /// Leave pictures as they are stored, whatever EXIF says
     #[arg(long)]
     no_orient: bool,
@@ -85,41 +71,10 @@ enum FormatName {
     Keep,
 }
 
-#[derive(ValueEnum, Debug, Clone, Copy)]
-pub(super) enum ChromaName {
-    #[value(name = "420")]
-    Yuv420,
-    #[value(name = "444")]
-    Yuv444,
-}
-
-impl From<ChromaName> for Chroma {
-    fn from(name: ChromaName) -> Self {
-        match name {
-            ChromaName::Yuv420 => Self::Yuv420,
-            ChromaName::Yuv444 => Self::Yuv444,
-        }
-    }
-}
-
 #[derive(ValueEnum, Debug, Clone, Copy, PartialEq)]
 enum OnDamage {
     Reject,
     Keep,
-}
-
-pub(super) fn alpha(text: &str) -> std::result::Result<Alpha, String> {
-    let wrong = || "white, black, drop or a colour as in #808080".to_owned();
-    match text {
-        "white" => Ok(Alpha::White),
-        "black" => Ok(Alpha::Black),
-        "drop" => Ok(Alpha::Drop),
-        _ => {
-            let digits = text.strip_prefix('#').filter(|d| d.len() == 6 && d.is_ascii()).ok_or_else(wrong)?;
-            let part = |at: usize| u8::from_str_radix(&digits[at..at + 2], 16).map_err(|_| wrong());
-            Ok(Alpha::Rgb([part(0)?, part(2)?, part(4)?]))
-        }
-    }
 }
 
 impl Args {
@@ -133,16 +88,16 @@ impl Args {
         Options {
             fit,
             upscale: self.upscale,
-            filter: self.filter.into(),
+            filter: self.coding.filter.into(),
             format: match self.format {
                 FormatName::Jpg => OutputFormat::Jpg,
                 FormatName::Png => OutputFormat::Png,
                 FormatName::Webp => OutputFormat::Webp,
                 FormatName::Keep => OutputFormat::Keep,
             },
-            quality: self.quality,
-            chroma: self.chroma.into(),
-            contract: Contract { alpha: self.alpha, icc: self.icc.into(), orient: !self.no_orient },
+            quality: self.coding.quality,
+            chroma: self.coding.chroma.into(),
+            contract: self.coding.contract(!self.no_orient),
             salvage: self.on_damage == OnDamage::Keep,
             force: self.force,
         }

@@ -278,6 +278,9 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal, flight: Option<&Fl
     // A million entries are not worth freeing one by one at the end.
     let mut all = std::mem::ManuallyDrop::new(all);
     let mut earlier = args.earlier(&all, &home, &mut options, terminal)?;
+    if !global.dry_run {
+        home.check_place()?;
+    }
     let crew = run::crew(global, &cancel, flight)?;
     if let Some(dups @ (Dups::Near | Dups::Scene)) = options.dups {
         alike(&mut all, &mut earlier, dups, (args, global), &crew, terminal)?;

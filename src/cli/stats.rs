@@ -142,6 +142,10 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal, flight: Option<&Fl
     let cancel = Cancel::on_signals();
     let (listing, home) =
         run::list_at_home(&args.input, &args.input.options(), args.out.as_deref(), terminal)?;
+    let writes = !(global.dry_run || args.no_write);
+    if writes && args.emit.is_empty() {
+        home.check_place().map_err(|e| Error::Outputs(format!("{e}, or print only with --no-write")))?;
+    }
     let training = args.rows(&listing, &home)?;
     let contract = Contract { icc: args.icc.into(), ..Contract::default() };
     let crew = run::crew(global, &cancel, flight)?;
@@ -149,10 +153,15 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal, flight: Option<&Fl
     let moments =
         report.all.moments(weight).ok_or_else(|| Error::Internal("no moments of some images".into()))?;
     let document = document(&report, &options, weight, contract.icc);
-    let writes = !(global.dry_run || args.no_write);
     let keeps = home.keeps(&training.which);
     if writes {
-        write(&home, &listing, &report, keeps.then_some(&document))?;
+        match write(&home, &listing, &report, keeps.then_some(&document)) {
+            // What was asked for is printed all the same.
+            Err(e @ (Error::Write { .. } | Error::Outputs(_))) if !args.emit.is_empty() => {
+                terminal.warn(&format!("the numbers are not kept in the sidecar (--no-write says so): {e}"));
+            }
+            written => written?,
+        }
     }
     if !args.emit.is_empty() {
         for library in &args.emit {

@@ -23,9 +23,11 @@ pub fn watcher(global: &Global) -> Box<dyn Watch> {
     };
     match how {
         Progress::Bar => Box::new(Bar::new()),
-        Progress::Json => Box::new(Lines::new(Duration::from_secs(1), json)),
+        Progress::Json => Box::new(Lines::new(Duration::from_secs(1), json, json_thought)),
         Progress::None => Box::new(Unwatched),
-        Progress::Plain | Progress::Auto => Box::new(Lines::new(Duration::from_secs(10), plain)),
+        Progress::Plain | Progress::Auto => {
+            Box::new(Lines::new(Duration::from_secs(10), plain, plain_thought))
+        }
     }
 }
 
@@ -68,6 +70,8 @@ fn message(pace: &mut Pace, tally: &Tally) -> String {
 
 struct Bar {
     bar: ProgressBar,
+    /// Of a calculation.
+    thinking: Option<ProgressBar>,
     pace: Pace,
     drawn: Option<Instant>,
 }
@@ -79,7 +83,7 @@ impl Bar {
         {
             bar.set_style(style.progress_chars("█▉▊▋▌▍▎▏ "));
         }
-        Self { bar, pace: Pace::new(), drawn: None }
+        Self { bar, thinking: None, pace: Pace::new(), drawn: None }
     }
 }
 
@@ -96,7 +100,27 @@ impl Watch for Bar {
         }
     }
 
+    fn think(&mut self, doing: &'static str, done: u64, total: u64) {
+        let now = Instant::now();
+        if self.drawn.is_some_and(|at| now - at < Duration::from_millis(100)) {
+            return;
+        }
+        self.drawn = Some(now);
+        let bar = self.thinking.get_or_insert_with(|| {
+            let bar = ProgressBar::with_draw_target(Some(100), ProgressDrawTarget::stderr_with_hz(10));
+            if let Ok(style) = ProgressStyle::with_template("{bar:28} {percent}%  {msg}") {
+                bar.set_style(style.progress_chars("█▉▊▋▌▍▎▏ "));
+            }
+            bar
+        });
+        bar.set_message(doing);
+        bar.set_position(done * 100 / total.max(1));
+    }
+
     fn end(&mut self) {
+        if let Some(bar) = self.thinking.take() {
+            bar.finish_and_clear();
+        }
         self.bar.finish_and_clear();
     }
 }
@@ -106,11 +130,16 @@ struct Lines {
     last: Instant,
     pace: Pace,
     text: fn(&mut Pace, &Tally) -> String,
+    thought: fn(&str, u64, u64) -> String,
 }
 
 impl Lines {
-    fn new(every: Duration, text: fn(&mut Pace, &Tally) -> String) -> Self {
-        Self { every, last: Instant::now(), pace: Pace::new(), text }
+    fn new(
+        every: Duration,
+        text: fn(&mut Pace, &Tally) -> String,
+        thought: fn(&str, u64, u64) -> String,
+    ) -> Self {
+        Self { every, last: Instant::now(), pace: Pace::new(), text, thought }
     }
 }
 
@@ -125,7 +154,22 @@ impl Watch for Lines {
         }
     }
 
+    fn think(&mut self, doing: &'static str, done: u64, total: u64) {
+        if self.last.elapsed() >= self.every {
+            self.last = Instant::now();
+            let _ = writeln!(io::stderr().lock(), "{}", (self.thought)(doing, done, total));
+        }
+    }
+
     fn end(&mut self) {}
+}
+
+fn plain_thought(doing: &str, done: u64, total: u64) -> String {
+    format!("{doing}: {}%", done * 100 / total.max(1))
+}
+
+fn json_thought(doing: &str, done: u64, total: u64) -> String {
+    serde_json::json!({"doing": doing, "done": done, "total": total}).to_string()
 }
 
 fn plain(pace: &mut Pace, tally: &Tally) -> String {

@@ -21,6 +21,10 @@ pub struct Tally {
 pub trait Watch {
     /// The state after one more item.
     fn step(&mut self, tally: &Tally);
+    /// How far a long calculation is, in which no items are finished; what it does, in a few words.
+    fn think(&mut self, doing: &'static str, done: u64, total: u64) {
+        let _ = (doing, done, total);
+    }
     /// The run has ended, well or not.
     fn end(&mut self);
 }

@@ -44,6 +44,8 @@ struct Record {
 /// What `prep cache --info` tells of one data set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Info {
+    /// The cache's own folder.
+    pub(super) folder: PathBuf,
     /// The data set's folder.
     pub root: String,
     /// Bytes on disk.
@@ -295,5 +297,5 @@ pub(super) fn info(folder: &Path) -> Info {
         }
     }
     let root = fs::read_to_string(folder.join(ROOT)).unwrap_or_default().trim().to_owned();
-    Info { root, bytes, images: cache.places.len() }
+    Info { folder: folder.to_owned(), root, bytes, images: cache.places.len() }
 }

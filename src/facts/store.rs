@@ -6,9 +6,7 @@ use std::path::{Path, PathBuf};
 use super::cache::{self, Info};
 use crate::error::{Error, Result};
 use crate::out;
-
-/// The folder of prep's caches of facts; only what lies in it is ever removed.
-const FACTS: &str = "prep-facts";
+use crate::source::FACTS;
 
 /// The folder of all caches: `own`, else `$XDG_CACHE_HOME`, `~/Library/Caches` on a Mac, `~/.cache`; and `prep-facts`
 /// in it. None where the user has no home.
@@ -42,23 +40,18 @@ pub fn knows(home: &Path, root: &Path) -> bool {
     folder_of(home, root).is_dir()
 }
 
-/// Removes the caches below `home` and gives how many there were, and their bytes. Files that prep did not make stay.
+/// Removes these caches below `home`, which [`info`] told of. Files that prep did not make stay.
 ///
 /// # Errors
-/// [`Error::Read`], [`Error::Write`].
-pub fn clear(home: &Path) -> Result<(usize, u64)> {
+/// [`Error::Write`].
+pub fn clear(home: &Path, caches: &[Info]) -> Result<()> {
     let doing = "clearing the cache";
-    let (mut caches, mut bytes) = (0, 0);
-    for folder in folders(home)? {
-        caches += 1;
-        bytes += cache::info(&folder).bytes;
-        for file in cache::files(&folder) {
-            out::remove(doing, &file)?;
-        }
-        out::remove_folder(&folder);
+    for cache in caches {
+        cache::files(&cache.folder).iter().try_for_each(|file| out::remove(doing, file))?;
+        out::remove_folder(&cache.folder);
     }
     out::remove_folder(home);
-    Ok((caches, bytes))
+    Ok(())
 }
 
 fn folders(home: &Path) -> Result<Vec<PathBuf>> {

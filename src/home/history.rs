@@ -5,6 +5,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
@@ -30,17 +31,25 @@ pub struct Change {
     pub existed: bool,
     /// The hash of the manifest that it wrote, as in the sidecar.
     pub wrote: String,
+    /// When, in seconds since 1970; earlier versions did not say.
+    #[serde(default)]
+    pub time: Option<u64>,
     #[serde(skip)]
     folder: PathBuf,
 }
 
-/// Keeps the manifest at `manifest` as it is now, before `command` puts one of hash `wrote` in its place. False where
-/// there is no place for it.
+/// Keeps the manifest at `manifest` as it is now, before `command` puts one of hash `wrote` in its place, with the
+/// sidecar `text`. False where there is no place for it. Where both are there already, nothing changes and there is
+/// nothing to take back.
 ///
 /// # Errors
 /// [`Error::Write`].
-pub(super) fn keep(manifest: &Path, command: &str, wrote: &str) -> Result<bool> {
+pub(super) fn keep(manifest: &Path, command: &str, wrote: &str, text: &str) -> Result<bool> {
     let Some(folder) = place(manifest) else { return Ok(false) };
+    let is_same = || fs::read(manifest).is_ok_and(|bytes| blake3::hash(&bytes).to_hex().as_str() == wrote);
+    if fs::read(Sidecar::path_of(manifest)).is_ok_and(|before| before == text.as_bytes()) && is_same() {
+        return Ok(true);
+    }
     let doing = "keeping the manifest as it was";
     let changes = changes(manifest);
     let next = changes.last().and_then(|c| number(&c.folder)).unwrap_or(0) + 1;
@@ -61,6 +70,7 @@ pub(super) fn keep(manifest: &Path, command: &str, wrote: &str) -> Result<bool> 
         manifest: real(manifest),
         existed,
         wrote: wrote.to_owned(),
+        time: seconds(SystemTime::now()),
         folder: PathBuf::new(),
     };
     let text = serde_json::to_string_pretty(&change).map_err(|e| Error::Internal(e.to_string()))?;
@@ -78,7 +88,9 @@ pub fn changes(manifest: &Path) -> Vec<Change> {
     let read = |folder: PathBuf| {
         let text = fs::read(folder.join(RECORD)).ok()?;
         let change: Change = serde_json::from_slice(&text).ok()?;
-        Some(Change { folder, ..change })
+        let written = || fs::metadata(folder.join(RECORD)).ok()?.modified().ok();
+        let time = change.time.or_else(|| seconds(written()?));
+        Some(Change { time, folder, ..change })
     };
     folders.into_iter().filter_map(read).collect()
 }
@@ -89,6 +101,7 @@ pub fn changes(manifest: &Path) -> Vec<Change> {
 /// [`Error::Usage`] where there is none, or where the manifest is no longer as that change wrote it (unless `force`).
 pub fn undo(manifest: &Path, force: bool) -> Result<Change> {
     let doing = "taking the last change back";
+    let _lock = out::lock_folder(super::carry::folder_of(manifest));
     let change = last(manifest, force)?;
     let _claim = manifest
         .parent()
@@ -128,7 +141,7 @@ pub fn last(manifest: &Path, force: bool) -> Result<Change> {
             "{} is not as `prep {}` wrote it: it was changed since, by hand or by prep shrink; --force puts back what was \
              there before that command all the same",
             shown(manifest),
-            change.command
+            shown(&change.command)
         )));
     }
     Ok(change)
@@ -140,6 +153,10 @@ fn forget(doing: &'static str, folder: &Path) -> Result<()> {
     }
     out::remove_folder(folder);
     Ok(())
+}
+
+fn seconds(time: SystemTime) -> Option<u64> {
+    time.duration_since(UNIX_EPOCH).ok().map(|since| since.as_secs())
 }
 
 fn number(folder: &Path) -> Option<u64> {

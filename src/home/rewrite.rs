@@ -12,7 +12,7 @@ use super::{Home, ORIGIN, history};
 use crate::error::{Error, Result};
 use crate::fault::{Fault, Status};
 use crate::manifest::{Layout, Places, Row, SOURCE_COLUMNS, Sidecar, Writer};
-use crate::out::{Atomic, Claim, place};
+use crate::out::{self, Atomic, Claim, place};
 use crate::source::{Kind, Listing};
 
 /// What a rewritten manifest holds.
@@ -41,8 +41,11 @@ impl Home {
         mut change: impl FnMut(usize, &mut Row),
         note: impl FnOnce(&mut Sidecar),
     ) -> Result<Kept> {
+        self.check_place()?;
         let folder = folder_of(&self.manifest);
         let claim = folder.join(Claim::CORNER).is_dir().then(|| Claim::take(folder)).transpose()?;
+        let lock = out::lock_folder(folder);
+        self.check_unchanged()?;
         let all = self.whole.as_ref().unwrap_or(listing);
         let prefix = prefix(folder, all);
         let base = Base::of(self, all)?;
@@ -86,12 +89,13 @@ impl Home {
         let path = Sidecar::path_of(&self.manifest);
         let doing = "writing the sidecar";
         let mut second = Atomic::create(doing, &path)?;
-        second.write_all(sidecar.to_json().as_bytes()).map_err(|e| Error::write(doing, &path, e))?;
+        let text = sidecar.to_json();
+        second.write_all(text.as_bytes()).map_err(|e| Error::write(doing, &path, e))?;
         // Without a history the change cannot be taken back; it is made all the same.
-        let undoable = history::keep(&self.manifest, command, &sidecar.hash).unwrap_or(false);
+        let undoable = history::keep(&self.manifest, command, &sidecar.hash, &text).unwrap_or(false);
         file.commit(true)?;
         second.commit(true)?;
-        drop(claim);
+        drop((lock, claim));
         Ok(Kept { rows: written.rows, gone: gone.n, renamed, undoable })
     }
 }

@@ -27,6 +27,18 @@ impl Places {
         Some(Self { at })
     }
 
+    /// As [`find`](Self::find), of a table whose rows are to be read.
+    ///
+    /// # Errors
+    /// [`Error::Table`](crate::error::Error::Table) where two columns have a name of ours.
+    pub fn of(table: &Table) -> crate::error::Result<Option<Self>> {
+        let Some(places) = Self::find(table) else { return Ok(None) };
+        let mut columns: Vec<usize> = places.at.values().copied().collect();
+        columns.sort_unstable();
+        columns.into_iter().try_for_each(|at| table.check_sole(at, true))?;
+        Ok(Some(places))
+    }
+
     /// The cell of our column `name` in row `row`; empty where the manifest lacks the column.
     pub fn cell<'t>(&self, table: &'t Table, row: usize, name: &str) -> &'t str {
         self.at.get(name).map_or("", |column| table.cell(row, *column))

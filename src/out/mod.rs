@@ -152,6 +152,14 @@ pub fn append_line(doing: &'static str, path: &Path, line: &str) -> Result<()> {
     attempt().map_err(|e| Error::write(doing, path, e))
 }
 
+/// Waits until no other prep changes a manifest in `folder`, and keeps others waiting until the handle is dropped. None
+/// where folders cannot be locked, as on some network disks.
+pub fn lock_folder(folder: &Path) -> Option<File> {
+    let handle = File::open(folder).ok()?;
+    handle.lock().ok()?;
+    Some(handle)
+}
+
 /// Removes a file that prep itself wrote. Not being there is success.
 ///
 /// # Errors

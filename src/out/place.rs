@@ -62,6 +62,18 @@ pub fn check_outside(input: &Path, place: &Path, option: &str) -> Result<()> {
     Ok(())
 }
 
+/// Refuses a file that could not be written: its folder, or the nearest one above that is there, does not allow it.
+/// Nothing is made.
+///
+/// # Errors
+/// [`Error::Write`].
+pub fn check_writable(doing: &'static str, file: &Path) -> Result<()> {
+    let absolute = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
+    let Some(folder) = absolute.ancestors().skip(1).find(|folder| folder.exists()) else { return Ok(()) };
+    let allowed = rustix::fs::access(folder, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK);
+    allowed.map_err(|errno| Error::write(doing, file, errno.into()))
+}
+
 /// The real path of something that may not exist yet: its nearest existing folder is resolved, the rest is kept.
 pub fn real_of_planned(path: &Path) -> PathBuf {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());

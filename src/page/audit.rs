@@ -225,6 +225,7 @@ pub fn write<T: AsRef<[u8]>>(
         return Err(io::Error::other(format!("the report refers to image {lost}, which it does not hold")));
     }
     let page = Page {
+        name: "audit",
         template: include_str!("web/audit.html"),
         script: concat!(
             include_str!("web/audit_filter.js"),

@@ -17,6 +17,8 @@ pub mod sheet;
 mod sheet_html;
 
 const LOOK: &str = include_str!("web/look.css");
+/// What both pages begin with, up to the header's brand.
+const HEAD: &str = include_str!("web/head.html");
 /// Parts that both pages use, in the order in which they are written.
 const SHARED: [&str; 6] = [
     include_str!("web/names.js"),
@@ -59,6 +61,9 @@ pub fn is_ours(text: &[u8]) -> bool {
 
 /// What a page is made of.
 struct Page<'a> {
+    /// The command that makes it.
+    name: &'static str,
+    /// What follows [`HEAD`].
     template: &'static str,
     /// The script of this page alone.
     script: &'static str,
@@ -82,6 +87,7 @@ impl Page<'_> {
         // hangs on everything in the page, the name included.
         let nonce = blake3::hash(json.as_bytes()).to_hex()[..32].to_owned();
         self.slots.extend([
+            ("page", self.name.to_owned()),
             ("title", escape::text(self.title)),
             ("nonce", nonce),
             ("style", LOOK.to_owned()),
@@ -89,6 +95,7 @@ impl Page<'_> {
             ("data", json),
         ]);
         let (before, after) = self.template.split_once("{{thumbs}}").unwrap_or((self.template, ""));
+        fill(w, HEAD, &self.slots)?;
         fill(w, before, &self.slots)?;
         write_thumbs(w, thumbs)?;
         fill(w, after, &self.slots)

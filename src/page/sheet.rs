@@ -92,6 +92,7 @@ pub fn write<T: AsRef<[u8]>>(
     thumbs: impl IntoIterator<Item = T>,
 ) -> io::Result<()> {
     let page = Page {
+        name: "sheet",
         template: include_str!("web/sheet.html"),
         script: concat!(include_str!("web/sheet_label.js"), include_str!("web/sheet.js")),
         title: &sheet.title,

@@ -4,8 +4,11 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 use super::net::Size;
 use super::sample::{Picture, Sampled};
+use crate::error::{Error, Result};
 use crate::out;
 use crate::source::Listing;
 
@@ -84,22 +87,93 @@ fn is_sane(sampled: &Sampled) -> bool {
 
 /// The sample that is remembered at `place`, where it is not old.
 pub fn read(place: &Path) -> Option<Sampled> {
-    let mut bytes = Vec::new();
-    // Asked before opening: a pipe would wait for ever.
-    std::fs::metadata(place).ok().filter(std::fs::Metadata::is_file)?;
-    std::fs::File::open(place).ok()?.take(LIMIT).read_to_end(&mut bytes).ok()?;
-    let sampled: Sampled = serde_json::from_slice(&bytes).ok()?;
+    let sampled: Sampled = serde_json::from_slice(&load(place)?).ok()?;
     let fresh = sampled.taken <= now() && now() - sampled.taken <= AGE;
     (fresh && is_sane(&sampled)).then_some(sampled)
 }
 
-/// Remembers a sample of a set of `images`, unless it saw too few, or something failed that may succeed another time. A cache that cannot be written is none.
-pub fn write(place: &Path, sampled: &Sampled, images: usize) {
+/// A remembered sample, and the data set that it was taken of.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    /// For people, and to be removed with what else is kept of the set. Earlier versions did not say.
+    #[serde(default)]
+    root: String,
+    #[serde(flatten)]
+    sampled: Sampled,
+}
+
+/// What `prep cache` tells of one sample.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Info {
+    path: PathBuf,
+    /// The data set's folder; empty where it is not known.
+    pub root: String,
+    /// Pictures that were decoded.
+    pub pictures: usize,
+    /// Bytes on disk.
+    pub bytes: u64,
+}
+
+/// The samples in `folder`, sorted by the data set's folder.
+///
+/// # Errors
+/// [`Error::Read`] where `folder` is there and cannot be listed.
+pub fn info(folder: &Path) -> Result<Vec<Info>> {
+    let entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(e) => return Err(Error::read("looking into the cache", folder, e)),
+    };
+    let mut all: Vec<Info> = entries
+        .flatten()
+        .filter(|e| {
+            e.file_type().is_ok_and(|kind| kind.is_file()) && is_ours(&e.file_name().to_string_lossy())
+        })
+        .map(|entry| {
+            let path = entry.path();
+            let kept = load(&path).and_then(|bytes| serde_json::from_slice::<Kept>(&bytes).ok());
+            let pictures = kept.as_ref().map_or(0, |kept| kept.sampled.pictures.len());
+            let bytes = entry.metadata().map_or(0, |meta| meta.len());
+            Info { path, root: kept.map(|kept| kept.root).unwrap_or_default(), pictures, bytes }
+        })
+        .collect();
+    all.sort_by(|a, b| (&a.root, &a.path).cmp(&(&b.root, &b.path)));
+    Ok(all)
+}
+
+/// Removes these samples from `folder`, and the folder where nothing is left in it.
+///
+/// # Errors
+/// [`Error::Write`].
+pub fn clear(folder: &Path, samples: &[Info]) -> Result<()> {
+    samples.iter().try_for_each(|sample| out::remove("clearing the cache", &sample.path))?;
+    out::remove_folder(folder);
+    Ok(())
+}
+
+/// Is this how samples are called, and what a killed run leaves?
+fn is_ours(name: &str) -> bool {
+    let stem = name.strip_suffix(".json").unwrap_or_default();
+    stem.len() == 32 && stem.bytes().all(|b| b.is_ascii_hexdigit()) || name.starts_with(out::TEMP_PREFIX)
+}
+
+fn load(place: &Path) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    // Asked before opening: a pipe would wait for ever.
+    std::fs::metadata(place).ok().filter(std::fs::Metadata::is_file)?;
+    std::fs::File::open(place).ok()?.take(LIMIT).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
+/// Remembers a sample of a set of `images` in the folder `root`, unless it saw too few, or something failed that may
+/// succeed another time. A cache that cannot be written is none.
+pub fn write(place: &Path, sampled: &Sampled, images: usize, root: &Path) {
     if sampled.pictures.len() < LEAST.min(images) || sampled.passing || images == 0 {
         return;
     }
     let sampled = Sampled { taken: now(), ..sampled.clone() };
-    if let Ok(text) = serde_json::to_string(&sampled) {
+    let root = out::place::real_of_planned(root).display().to_string();
+    if let Ok(text) = serde_json::to_string(&Kept { root, sampled }) {
         let _ = out::write_whole("remembering the sample", place, text.as_bytes(), false);
     }
 }

@@ -13,6 +13,7 @@ use crate::decode::{self, Chroma, Codec};
 use crate::encode::{Encoder, Encoding};
 use crate::engine::crew::{Crew, Item};
 use crate::engine::pipe::{Pipe, Read, Scratch};
+use crate::entry::Entry;
 use crate::error::Result;
 use crate::fault::{Cause, Fault};
 use crate::normal;
@@ -109,62 +110,61 @@ pub fn sample(listing: &Listing, size: Size, pipe: &Pipe, crew: &Crew<'_>) -> Re
     largest.sort_by_key(|i| (std::cmp::Reverse(listing.entries[*i].bytes), *i));
     largest.truncate(LARGEST);
 
-    let one = Crew { threads: 1, cancel: crew.cancel, flight: crew.flight };
-    let keys: Vec<&str> = chosen.iter().map(|i| listing.entries[*i].path.as_str()).collect();
-    let begun = Instant::now();
     let mut sampled =
         Sampled { pictures: Vec::new(), largest: Vec::new(), failed: 0, why: None, passing: false, taken: 0 };
+    let mut decoded = |row: usize, picture: Result<Picture, Fault>| match picture {
+        Ok(picture) => sampled.pictures.push(picture),
+        Err(fault) => {
+            sampled.failed += 1;
+            // A decoder that crashed does so again.
+            sampled.passing |= fault.cause.is_transient() && fault.cause != Cause::Crash;
+            let path = || listing.entries[row].path.clone();
+            sampled.why.get_or_insert_with(|| (path(), fault.to_string()));
+        }
+    };
+    let picture = |bench: &mut Bench, entry: &Entry, item: &Item<'_>| {
+        let Bench { scratch, work } = bench;
+        let at = Instant::now();
+        pipe.read(entry, item, scratch, |read, codec| work.picture(pipe, item, read, codec, size, at))
+    };
+    timed(listing, &chosen, TIME, crew, picture, &mut decoded)?;
+    let stored = |bench: &mut Bench, entry: &Entry, item: &Item<'_>| {
+        pipe.read(entry, item, &mut bench.scratch, |read, _| Ok((read.header().width, read.header().height)))
+    };
+    timed(listing, &largest, HEADERS, crew, stored, &mut |_, size| sampled.largest.extend(size))?;
+    Ok(sampled)
+}
+
+/// Looks at these rows one after the other on one worker until the time is over, at a few whatever the time.
+///
+/// # Errors
+/// An interrupt.
+fn timed<T: Send>(
+    listing: &Listing,
+    rows: &[usize],
+    limit: Duration,
+    crew: &Crew<'_>,
+    look: impl Fn(&mut Bench, &Entry, &Item<'_>) -> Result<T, Fault> + Sync,
+    take: &mut dyn FnMut(usize, Result<T, Fault>),
+) -> Result<()> {
+    let one = Crew { threads: 1, cancel: crew.cancel, flight: crew.flight };
+    let keys: Vec<&str> = rows.iter().map(|row| listing.entries[*row].path.as_str()).collect();
+    let begun = Instant::now();
     one.run(
         &keys,
         Bench::default,
         |bench, item| {
-            if item.index >= LEAST && begun.elapsed() > TIME {
-                return None;
-            }
-            let entry = &listing.entries[chosen[item.index]];
-            let Bench { scratch, work } = bench;
-            let at = Instant::now();
-            Some(
-                pipe.read(entry, item, scratch, |read, codec| {
-                    work.picture(pipe, item, read, codec, size, at)
-                }),
-            )
+            let late = item.index >= LEAST && begun.elapsed() > limit;
+            (!late).then(|| look(bench, &listing.entries[rows[item.index]], item))
         },
         |_, fault| Some(Err(fault)),
-        |at, picture| {
-            match picture {
-                Some(Ok(picture)) => sampled.pictures.push(picture),
-                Some(Err(fault)) => {
-                    sampled.failed += 1;
-                    // A decoder that crashed does so again.
-                    sampled.passing |= fault.cause.is_transient() && fault.cause != Cause::Crash;
-                    let path = || listing.entries[chosen[at]].path.clone();
-                    sampled.why.get_or_insert_with(|| (path(), fault.to_string()));
-                }
-                None => {}
+        |at, found| {
+            if let Some(found) = found {
+                take(rows[at], found);
             }
             Ok(())
         },
-    )?;
-    let begun = Instant::now();
-    let keys: Vec<&str> = largest.iter().map(|i| listing.entries[*i].path.as_str()).collect();
-    one.run(
-        &keys,
-        Scratch::default,
-        |scratch, item| {
-            if item.index >= LEAST && begun.elapsed() > HEADERS {
-                return None;
-            }
-            let entry = &listing.entries[largest[item.index]];
-            pipe.read(entry, item, scratch, |read, _| Ok((read.header().width, read.header().height))).ok()
-        },
-        |_, _| None,
-        |_, size| {
-            sampled.largest.extend(size);
-            Ok(())
-        },
-    )?;
-    Ok(sampled)
+    )
 }
 
 /// `most` of `n` places, evenly, those first that halve what is left: any beginning of it is spread too.

@@ -15,14 +15,9 @@ use crate::error::{Error, Result};
 use crate::names::{shown, spreadsheet_safe};
 use crate::out::{self, Atomic};
 use crate::pixels::Rgb8;
+pub use crate::source::{SHEETS as INDEX, SHEETS_COLUMNS as COLUMNS, SHEETS_PAGE as PAGE};
 use crate::table::{self, csv_out};
 
-/// The index.
-pub const INDEX: &str = "sheets.csv";
-/// The page for a browser.
-pub const PAGE: &str = "sheets.html";
-const COLUMNS: [&str; 10] =
-    ["sheet", "row", "column", "path", "label", "split", "width", "height", "fault", "findings"];
 const DOING: &str = "writing a sheet";
 
 /// JPEG with full colour resolution: red letters stay sharp.
@@ -155,10 +150,11 @@ fn names_in(index: &table::Table) -> Vec<String> {
     names
 }
 
-/// Not there, or empty.
+/// Not there, or empty but for what a run that was killed at once has left.
 fn is_free(folder: &Path) -> bool {
+    let is_left = |name: &OsStr| name.as_encoded_bytes().starts_with(out::TEMP_PREFIX.as_bytes());
     match std::fs::read_dir(folder) {
-        Ok(mut inside) => inside.next().is_none(),
+        Ok(inside) => inside.flatten().all(|member| is_left(&member.file_name())),
         Err(e) => e.kind() == std::io::ErrorKind::NotFound,
     }
 }

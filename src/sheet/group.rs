@@ -115,11 +115,13 @@ pub fn column(listing: &Listing, name: &str) -> Result<usize> {
         let why = format!("`{}`: the input has no table, so it has no such column", shown(name));
         return Err(Error::Usage(why));
     };
-    table.column(name).ok_or_else(|| {
+    let column = table.column(name).ok_or_else(|| {
         let there: Vec<String> = table.columns.iter().map(|c| shown(c).to_string()).collect();
         let (name, path) = (shown(name), shown(&table.path));
         Error::Usage(format!("`{name}` is no column of {path}, which has {}", there.join(", ")))
-    })
+    })?;
+    table.check_sole(column, true)?;
+    Ok(column)
 }
 
 /// Training first, then as people say it.

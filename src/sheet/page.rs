@@ -104,13 +104,16 @@ pub fn of_groups(
 }
 
 fn sheets(listing: &Listing, groups: &[(Group, Vec<usize>)], grid: &Grid, stamp: &str) -> Result<Vec<Page>> {
+    // One width for all sheets, a square of the largest, so that they can be leafed through; as high as a class needs.
     let wanted = wanted(grid);
-    let columns = grid.columns.unwrap_or_else(|| (f64::from(wanted).sqrt().ceil()) as u32).clamp(1, wanted);
+    let most = most(groups, wanted);
+    let square = (f64::from(most).sqrt().ceil()) as u32;
+    let columns = grid.columns.unwrap_or(square.max(2)).clamp(1, wanted);
     let shape = Shape {
         cell: grid.cell.unwrap_or(256),
         lines: grid.lines,
         columns,
-        rows: wanted.div_ceil(columns),
+        rows: most.div_ceil(columns),
         across: 1,
         down: 1,
         titled: false,
@@ -118,13 +121,16 @@ fn sheets(listing: &Listing, groups: &[(Group, Vec<usize>)], grid: &Grid, stamp:
     };
     check(&shape)?;
     let mut names = Names::default();
-    let page = |(group, picks): &(Group, Vec<usize>)| Page {
-        name: names.take(&group.name),
-        title: group.name.clone(),
-        about: about(listing, group, picks),
-        stamp: stamp.to_owned(),
-        shape,
-        blocks: vec![Block { title: String::new(), note: String::new(), cells: filled(picks, &shape) }],
+    let page = |(group, picks): &(Group, Vec<usize>)| {
+        let shape = Shape { rows: (picks.len().max(1) as u32).div_ceil(columns), ..shape };
+        Page {
+            name: names.take(&group.name),
+            title: group.name.clone(),
+            about: about(listing, group, picks),
+            stamp: stamp.to_owned(),
+            shape,
+            blocks: vec![Block { title: String::new(), note: String::new(), cells: filled(picks, &shape) }],
+        }
     };
     Ok(groups.iter().map(page).collect())
 }
@@ -132,6 +138,12 @@ fn sheets(listing: &Listing, groups: &[(Group, Vec<usize>)], grid: &Grid, stamp:
 /// Cells of a group.
 fn wanted(grid: &Grid) -> u32 {
     u32::try_from(grid.per_group.max(1)).unwrap_or(u32::MAX)
+}
+
+/// The images of the largest group: at least one, at most `wanted`.
+fn most(groups: &[(Group, Vec<usize>)], wanted: u32) -> u32 {
+    let most = groups.iter().map(|(_, picks)| picks.len()).max().unwrap_or_default();
+    u32::try_from(most).unwrap_or(u32::MAX).clamp(1, wanted)
 }
 
 fn rows(
@@ -146,7 +158,7 @@ fn rows(
         cell: grid.cell.unwrap_or(160),
         lines: grid.lines,
         columns,
-        rows: wanted.div_ceil(columns),
+        rows: most(groups, wanted).div_ceil(columns),
         across: 1,
         down: 1,
         titled: true,
@@ -265,7 +277,9 @@ struct Names {
 impl Names {
     fn take(&mut self, name: &str) -> String {
         let plain: String = name.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
-        let mut stem = plain.trim_matches(['.', ' ', '_']).to_owned();
+        // Nor one that a shell takes for an option or a spreadsheet for a formula.
+        let start = plain.trim_start_matches(['.', ' ', '_', '-', '=', '+', '@']);
+        let mut stem = start.trim_end_matches(['.', ' ', '_']).to_owned();
         while stem.len() > NAME {
             stem.pop();
         }
@@ -308,5 +322,6 @@ mod tests {
         assert_eq!(taken[..5], ["cat", "Cat-2", "a_b", "sheet", "a_b-2"]);
         assert!(taken[5].len() <= NAME && taken[5].starts_with("長"));
         assert_eq!(taken[6..], ["x_y", "cat-3"]);
+        assert_eq!(["-rf", "=1+1", "@x", "+"].map(|n| names.take(n)), ["rf", "1+1", "x", "sheet-2"]);
     }
 }

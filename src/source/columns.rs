@@ -108,6 +108,11 @@ fn plain(name: &str) -> String {
     name.chars().filter(|c| !matches!(c, '_' | '-' | ' ' | '.')).flat_map(char::to_lowercase).collect()
 }
 
+/// Is this the name of a column of paths?
+pub(super) fn is_path_name(name: &str) -> bool {
+    PATHS.contains(&plain(name).as_str())
+}
+
 /// The first of `names` that a column of the table has.
 fn named(table: &Table, names: &[&str], not: &[usize]) -> Option<usize> {
     let plains: Vec<String> = table.columns.iter().map(|c| plain(c)).collect();
@@ -157,11 +162,19 @@ pub(super) fn understand(table: &Table, mut resolver: Resolver, options: &Option
         _ => best.1,
     };
     let label = options.label_col.as_deref().map(|name| asked(table, "--label-col", name)).transpose()?;
+    if let (Some(name), true) = (&options.label_col, label == Some(path)) {
+        let name = shown(name);
+        let why = "is the column of the paths: each image would be a class of its own";
+        return Err(Error::Usage(format!("--label-col {name}: this {why}")));
+    }
     let split = named(table, &SPLITS, &[path]).filter(|at| Some(*at) != label && few_values(table, *at, 12));
     let group =
         table.columns.iter().position(|c| c == "group").filter(|at| *at != path && Some(*at) != label);
     let taken: Vec<usize> = [Some(path), split, group].into_iter().flatten().collect();
     let labels = Labels::find(table, label.or_else(|| named(table, &LABELS, &taken)), &taken);
+    table.check_sole(path, options.path_col.is_some())?;
+    labels.columns().iter().try_for_each(|at| table.check_sole(*at, label.is_some()))?;
+    [split, group].into_iter().flatten().try_for_each(|at| table.check_sole(at, false))?;
     if let Some(base) = best.2 {
         resolver.bases.retain(|b| *b != base);
         resolver.bases.insert(0, base);

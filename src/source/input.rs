@@ -87,7 +87,7 @@ fn folder(root: &Path, options: &Options, filter: &Filter) -> Result<Listing> {
 }
 
 fn from_table(root: &Path, table: Table, options: &Options, filter: &Filter) -> Result<Listing> {
-    match manifest::Places::find(&table) {
+    match manifest::Places::of(&table)? {
         Some(places) => saved::open(root, table, &places, options, filter),
         None => labelled::open(root, table, options, filter),
     }

@@ -61,6 +61,15 @@ impl Labels {
         }
     }
 
+    /// The columns that tell labels.
+    pub(super) fn columns(&self) -> &[usize] {
+        match self {
+            Self::None => &[],
+            Self::Column(column) | Self::Several(column, _) => std::slice::from_ref(column),
+            Self::OneHot(columns) => columns,
+        }
+    }
+
     /// How many rows name each label.
     pub(super) fn counts(&self, table: &Table) -> BTreeMap<String, usize> {
         let mut counts: BTreeMap<String, usize> = BTreeMap::new();

@@ -9,10 +9,12 @@ mod input;
 mod labelled;
 mod labels;
 mod list;
+mod made;
 mod read;
 mod resolve;
 mod rows;
 mod saved;
+mod spelled;
 mod stamp;
 mod tree;
 mod walk;
@@ -25,7 +27,9 @@ use crate::error::{Error, Result};
 use crate::table::Table;
 
 pub use finding::{Finding, Trouble};
+pub use made::{FACTS, SAMPLES, SHEETS, SHEETS_COLUMNS, SHEETS_PAGE};
 pub use read::read_file;
+pub use spelled::ByPath;
 pub use stamp::Stamp;
 
 use filter::Filter;
@@ -120,8 +124,8 @@ pub struct Listing {
 pub struct Ignored {
     /// `Thumbs.db`, `.DS_Store`, `._*`, `.ipynb_checkpoints`, `__MACOSX`, `@eaDir` …
     pub junk: usize,
-    /// Folders that earlier runs of prep made.
-    pub made: usize,
+    /// Folders that earlier runs of prep made, below the root.
+    pub made: Vec<String>,
     /// Names that start with a dot.
     pub hidden: usize,
     /// Well-known files that are no pictures, by extension in lower case.
@@ -149,7 +153,26 @@ pub fn open(input: &Path, options: &Options) -> Result<Listing> {
     listing.entries.sort_unstable_by(|a, b| a.path.cmp(&b.path));
     listing.findings.sort();
     listing.said.extend(listing.ignored.sentence());
+    listing.said.extend(unused(&listing, options));
     Ok(listing)
+}
+
+/// Says of options that name columns why they name none here.
+fn unused(listing: &Listing, options: &Options) -> Vec<String> {
+    let why = |column: &str| match listing.kind {
+        Kind::Table => None,
+        Kind::Classes | Kind::Splits | Kind::Flat => Some("there is no table".to_owned()),
+        Kind::List => Some("a list has paths, and labels behind them".to_owned()),
+        Kind::Manifest => Some(format!("a manifest has its own column `{column}`")),
+    };
+    let told = [("--path-col", "path", &options.path_col), ("--label-col", "label", &options.label_col)];
+    told.into_iter()
+        .filter_map(|(flag, column, name)| Some((flag, column, name.as_deref()?)))
+        .filter(|(_, column, name)| *name != *column && *name != format!("prep_{column}"))
+        .filter_map(|(flag, column, name)| {
+            Some(format!("{flag} {} is not used: {}", crate::names::shown(name), why(column)?))
+        })
+        .collect()
 }
 
 /// Leaves only the entries of one part of the split.
@@ -218,6 +241,15 @@ pub fn is_null(cell: &str) -> bool {
     ["", "nan", "na", "n/a", "none", "null", "nil", "?", "-", "--", "<na>", "#n/a"]
         .iter()
         .any(|null| cell.eq_ignore_ascii_case(null))
+}
+
+/// Classes that differ from another one in case, spaces or Unicode form alone, each with a sentence that names both.
+pub fn spellings(listing: &Listing) -> BTreeMap<String, String> {
+    let mut counts: BTreeMap<&str, usize> = listing.classes.iter().map(|c| (c.as_str(), 0)).collect();
+    for label in listing.entries.iter().flat_map(|entry| labels_of(&entry.label)) {
+        *counts.entry(label).or_default() += 1;
+    }
+    labels::variants(&counts).into_iter().map(|(label, (_, why))| (label, why)).collect()
 }
 
 /// Are the labels measurements, which are predicted as numbers (regression), and no classes? So many different numbers

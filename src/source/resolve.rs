@@ -7,6 +7,7 @@ use crate::fault::{Cause, Fault};
 use crate::names;
 use crate::table::Table;
 
+use super::columns::is_path_name;
 use super::disk::{Alike, Disk, Hit, normal};
 
 /// Folders that people keep images in, in lower case.
@@ -231,6 +232,9 @@ impl Resolver<'_> {
     /// How many of the sampled rows of `column` name files, from the base where most do.
     pub(super) fn score(&self, table: &Table, column: usize) -> (usize, Option<&Base>) {
         let mut best = (0, None);
+        if is_one_word(table, column) {
+            return best;
+        }
         for base in &self.bases {
             let hits = sample(table).filter(|row| self.names_file(table.cell(*row, column), base)).count();
             if hits > best.0 {
@@ -250,6 +254,14 @@ impl Resolver<'_> {
             .filter_map(move |row| self.resolve(table.cell(row, column)).hit.ok())
             .map(|hit| hit.path)
     }
+}
+
+/// Says the column the same in all of several rows, under a name that no path column has? A word that happens to be a
+/// file's name is no path.
+fn is_one_word(table: &Table, column: usize) -> bool {
+    !is_path_name(&table.columns[column])
+        && table.len() > 1
+        && sample(table).all(|row| table.cell(row, column) == table.cell(0, column))
 }
 
 /// At most [`SAMPLE`] rows, evenly over the table.

@@ -16,9 +16,9 @@ use crate::decode::{Format, signature};
 use crate::error::{Error, Result};
 use crate::fault::{Cause, Fault};
 use crate::names;
-use crate::out::Claim;
 
 use super::filter::{Filter, Left, ignore_rules, sidecar_kind};
+use super::made::made;
 use super::read::{fault_of, kind_of, not_regular, open_path};
 use super::{Finding, Ignored, Trouble};
 
@@ -134,12 +134,19 @@ impl Walk<'_> {
             return Ok(());
         }
         self.ignore_file(&fd, folder);
-        let names = names_in(&fd)?;
-        if folder.depth > self.top && names.iter().any(|(name, _)| name == Claim::CORNER) {
-            // A workspace: its copies are no sources of the set that it lies in.
-            self.out.ignored.made += 1;
-            self.out.folders.retain(|path| *path != folder.path);
-            return Ok(());
+        let mut names = names_in(&fd)?;
+        if folder.depth > self.top
+            && let Some(made) = made(&fd, &names)
+        {
+            self.out.ignored.made.push(names::encode(&folder.path));
+            names.retain(|(name, _)| !made.has(name));
+            let counts = |(name, kind): &(OsString, FileType)| {
+                *kind == FileType::Directory || self.filter.leaves_file(&folder.path.join(name)).is_none()
+            };
+            if !names.iter().any(counts) {
+                self.out.folders.retain(|path| *path != folder.path);
+                return Ok(());
+            }
         }
         for (name, kind) in names {
             let path = folder.path.join(&name);
@@ -331,7 +338,7 @@ impl Ignored {
     /// How many files and folders in all.
     pub fn total(&self) -> usize {
         let sidecars: usize = self.sidecars.values().sum();
-        self.junk + self.hidden + self.by_ignore_file + self.by_glob + self.other_split + sidecars
+        self.junk + self.made.len() + self.hidden + self.by_ignore_file + self.by_glob + self.other_split + sidecars
     }
 
     /// One sentence for the person, or none where nothing was left out.
@@ -344,13 +351,25 @@ impl Ignored {
         };
         part(self.junk, "left by systems and tools (Thumbs.db and the like)");
         part(self.hidden, "hidden (-H takes such)");
-        part(self.made, "made by prep (outputs of earlier runs)");
+        part(self.made.len(), &format!("made by prep ({})", some(&self.made)));
         part(self.by_ignore_file, "named in .prepignore");
         part(self.by_glob, "not wanted by --glob or --exclude");
         part(self.other_split, "of other splits");
         part(self.sidecars.values().sum(), &format!("of other kinds ({})", kinds(&self.sidecars)));
         (!parts.is_empty()).then(|| format!("left out: {}", parts.join(", ")))
     }
+}
+
+/// The first of some folders.
+fn some(folders: &[String]) -> String {
+    let mut sorted: Vec<&String> = folders.iter().collect();
+    sorted.sort();
+    let mut shown: Vec<String> =
+        sorted.iter().take(3).map(|f| names::shown(f.as_str()).to_string()).collect();
+    if sorted.len() > 3 {
+        shown.push("…".into());
+    }
+    shown.join(", ")
 }
 
 /// "csv 2, txt 1", the most frequent first.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::groups::{Column, no_column};
+use super::groups::{Column, no_column, only_one};
 use super::options::{Method, Options};
 use super::{Earlier, Place};
 use crate::entry::Entry;
@@ -85,6 +85,7 @@ pub(super) fn rows(listing: &Listing, options: &Options, earlier: &Earlier) -> R
     let by_label = by_label && listing.entries.iter().any(|e| !e.label.is_empty());
     let time = match &options.method {
         Method::Time(name) => {
+            only_one(listing, "--time", name)?;
             Some(Column::find(listing, name).ok_or_else(|| no_column("--time", name, listing))?)
         }
         _ => None,

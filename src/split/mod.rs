@@ -107,7 +107,13 @@ pub fn run<'a>(
     let job =
         Job { listing, options, lot: Lot::new(options.seed), rows, fixed, sources, pairs, groups, strata };
     job.stays_whole()?;
-    let mut outcome = job.solve(earlier)?;
+    let attend = &mut |done, total| {
+        watch.think("looking for the best split", done, total);
+        if crew.cancel.is_set() { Err(Error::Interrupted) } else { Ok(()) }
+    };
+    let outcome = job.solve(earlier, attend);
+    watch.end();
+    let mut outcome = outcome?;
     outcome.left_out = left_out;
     outcome.hashes =
         job.rows.iter().zip(hashes).filter_map(|(row, hash)| Some((*row as usize, hash?))).collect();
@@ -136,7 +142,7 @@ struct Round {
 }
 
 impl<'a> Job<'a> {
-    fn solve(&self, earlier: &Earlier) -> Result<Outcome<'a>> {
+    fn solve(&self, earlier: &Earlier, attend: &mut search::Attend<'_>) -> Result<Outcome<'a>> {
         let options = self.options;
         let mut outcome = Outcome::begin(self);
         for (row, place) in self.rows.iter().zip(&self.fixed) {
@@ -154,7 +160,7 @@ impl<'a> Job<'a> {
         if dealt.len() > 1 {
             let aims = self.aims(dealt.iter().map(|p| p.share).collect(), Some(options.training()));
             let round = self.round(rest, aims, earlier, |place| place.part)?;
-            let part = self.assign(&round, earlier.keep);
+            let part = self.assign(&round, earlier.keep, attend)?;
             self.settle(&mut outcome, &round, &part, &names, earlier)?;
             self.joined(&mut outcome, &round);
             let training = options.training() as u8;
@@ -171,7 +177,7 @@ impl<'a> Job<'a> {
             let rest = self.to_validate(rest, &aims, &mut outcome);
             let round =
                 self.round(rest, aims, earlier, |place| place.fold.filter(|fold| usize::from(*fold) < k))?;
-            let part = self.assign(&round, earlier.keep);
+            let part = self.assign(&round, earlier.keep, attend)?;
             let names: Vec<String> = (0..k).map(|fold| format!("fold {fold}")).collect();
             self.settle(&mut outcome, &round, &part, &names, earlier)?;
         }
@@ -340,7 +346,7 @@ impl<'a> Job<'a> {
     }
 
     /// The part of each group.
-    fn assign(&self, round: &Round, keep: bool) -> Vec<u8> {
+    fn assign(&self, round: &Round, keep: bool, attend: &mut search::Attend<'_>) -> Result<Vec<u8>> {
         let problem = solve::Problem {
             sparse: &round.sparse,
             aims: &round.aims,
@@ -350,8 +356,8 @@ impl<'a> Job<'a> {
             keep,
         };
         let kept = |g: usize| round.before.get(g).copied().flatten().filter(|_| keep || round.pinned[g]);
-        match &self.options.method {
-            Method::Balanced => solve::balanced(&problem, &self.lot, &round.bounds),
+        Ok(match &self.options.method {
+            Method::Balanced => solve::balanced(&problem, &self.lot, &round.bounds, attend)?,
             Method::Hash => {
                 let by_lot = |(g, place): (usize, &u64)| {
                     kept(g).unwrap_or_else(|| search::part_at(*place, &round.aims.shares) as u8)
@@ -367,6 +373,6 @@ impl<'a> Job<'a> {
                 let parts = solve::in_time(&rows, &times, &round.aims.shares);
                 parts.into_iter().enumerate().map(|(g, part)| kept(g).unwrap_or(part)).collect()
             }
-        }
+        })
     }
 }

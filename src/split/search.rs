@@ -3,6 +3,7 @@
 
 use super::lot::Stream;
 use super::tally::Tally;
+use crate::error::Result;
 
 /// Improvements below this are rounding.
 pub const LEAST: f64 = 1e-12;
@@ -70,17 +71,37 @@ pub fn descend(tally: &mut Tally<'_>, order: &[u32], least: f64, goal: f64) {
     }
 }
 
+/// Who is told how far a search is, done and in all, and may end it.
+pub type Attend<'w> = dyn FnMut(u64, u64) -> Result<()> + 'w;
+
 /// Looks for something better by steps that may also go up, less and less so. Ends with the best that was met.
-pub fn anneal(tally: &mut Tally<'_>, free: &[bool], budget: u64, goal: f64, stream: &mut Stream) {
-    let Some(mut walk) = Walk::new(tally, free, stream) else { return };
+///
+/// # Errors
+/// Those of `attend`, which is asked after every stage.
+pub fn anneal(
+    tally: &mut Tally<'_>,
+    free: &[bool],
+    budget: u64,
+    goal: f64,
+    stream: &mut Stream,
+    attend: &mut Attend<'_>,
+) -> Result<()> {
+    let Some(mut walk) = Walk::new(tally, free, stream) else { return Ok(()) };
     let step = walk.typical_step();
+    let mut begun = 0.0;
     for (heat, share) in CYCLES {
-        walk.cycle(step * heat, step * heat * COLD, (budget as f64 * share) as u64);
+        let mut stage = |at: u32| {
+            let done = begun + share * f64::from(at) / f64::from(STAGES);
+            attend((done * 1000.0) as u64, 1000)
+        };
+        walk.cycle(step * heat, step * heat * COLD, (budget as f64 * share) as u64, &mut stage)?;
+        begun += share;
         walk.back_to_best();
         if walk.tally.is_within(goal) {
-            return;
+            break;
         }
     }
+    Ok(())
 }
 
 /// A walk through assignments.
@@ -149,16 +170,24 @@ impl<'t, 'a> Walk<'t, 'a> {
     }
 
     /// Cools from `hot` to `cold` in stages, each by the same factor.
-    fn cycle(&mut self, hot: f64, cold: f64, budget: u64) {
+    fn cycle(
+        &mut self,
+        hot: f64,
+        cold: f64,
+        budget: u64,
+        after: &mut dyn FnMut(u32) -> Result<()>,
+    ) -> Result<()> {
         let factor = root(cold / hot, STAGES);
         let mut temperature = hot;
-        for _ in 0..STAGES {
+        for stage in 0..STAGES {
+            after(stage)?;
             let mut work = budget / u64::from(STAGES);
             while work > 0 {
                 work = work.saturating_sub(self.step(temperature));
             }
             temperature *= factor;
         }
+        Ok(())
     }
 
     /// Tries one change and gives the work that it was.

@@ -2,9 +2,10 @@
 
 use super::bound::least_gap;
 use super::lot::Lot;
-use super::search::{LEAST, anneal, descend, nearest_first, part_at};
+use super::search::{Attend, LEAST, anneal, descend, nearest_first, part_at};
 use super::sparse::{Cell, Sparse};
 use super::tally::{Aims, Tally};
+use crate::error::Result;
 
 /// A result this near to the bound of its classes is not worth a longer search.
 const NEAR_ENOUGH: f64 = 1.05;
@@ -59,7 +60,15 @@ fn mean_bound(sparse: &Sparse, aims: &Aims, bounds: &[f64]) -> f64 {
 }
 
 /// Gives every group a part so that the classes have their shares.
-pub fn balanced(problem: &Problem<'_>, lot: &Lot, bounds: &[f64]) -> Vec<u8> {
+///
+/// # Errors
+/// Those of `attend`.
+pub fn balanced(
+    problem: &Problem<'_>,
+    lot: &Lot,
+    bounds: &[f64],
+    attend: &mut Attend<'_>,
+) -> Result<Vec<u8>> {
     let Problem { sparse, aims, places, before, .. } = *problem;
     let n = sparse.n_groups();
     let alone = if aims.training.is_some() { only_groups(sparse, aims) } else { vec![false; n] };
@@ -77,14 +86,14 @@ pub fn balanced(problem: &Problem<'_>, lot: &Lot, bounds: &[f64]) -> Vec<u8> {
     descend(&mut tally, &order, LEAST, goal);
     if !tally.is_within(goal) {
         let budget = MOST_WORK.min(WORK_PER_GROUP * order.len() as u64);
-        anneal(&mut tally, &free, budget, goal, &mut lot.stream("anneal"));
+        anneal(&mut tally, &free, budget, goal, &mut lot.stream("anneal"), attend)?;
         descend(&mut tally, &order, LEAST, goal);
     }
     if growing && !problem.keep && !tally.is_within(goal) {
         let order = nearest_first(places, &aims.shares, |g| !alone[g] && !problem.pinned[g]);
         descend(&mut tally, &order, WORTH_MOVING, goal);
     }
-    tally.part
+    Ok(tally.part)
 }
 
 /// The groups that alone hold a required stratum: they go to training.

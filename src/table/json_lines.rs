@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use serde_json::{Map, Value};
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::Value;
 
 use crate::error::{Error, Result};
 
@@ -20,11 +21,21 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Table> {
     let mut columns: Vec<String> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
     // The columns first: a key may turn up in the last line only.
-    each(path, text, |_, object| {
-        for key in object.keys() {
-            if !places.contains_key(key) {
-                places.insert(key.clone(), columns.len());
-                columns.push(key.clone());
+    let mut last_seen: Vec<u64> = Vec::new();
+    each(path, text, |line, Object(members)| {
+        for (key, _) in &members {
+            match places.get(key) {
+                None => {
+                    places.insert(key.clone(), columns.len());
+                    columns.push(key.clone());
+                    last_seen.push(line);
+                }
+                Some(at) if last_seen[*at] == line => {
+                    let key = crate::names::shown(key);
+                    let why = format!("the line has two values for `{key}`: leave one of them");
+                    return Err(Error::table(path, Some(line), why));
+                }
+                Some(at) => last_seen[*at] = line,
             }
         }
         Ok(())
@@ -34,9 +45,9 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Table> {
     }
     let mut table = Table::new(path, columns);
     let mut cells = vec![String::new(); table.columns.len()];
-    each(path, text, |line, object| {
+    each(path, text, |line, Object(members)| {
         cells.iter_mut().for_each(String::clear);
-        for (key, value) in &object {
+        for (key, value) in &members {
             if let Some(cell) = places.get(key).and_then(|at| cells.get_mut(*at)) {
                 write_value(cell, value);
             }
@@ -46,7 +57,32 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Table> {
     Ok(table)
 }
 
-fn each(path: &Path, text: &str, mut take: impl FnMut(u64, Map<String, Value>) -> Result<()>) -> Result<()> {
+/// An object with all its members, also those whose key is there twice.
+struct Object(Vec<(String, Value)>);
+
+impl<'de> Deserialize<'de> for Object {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> std::result::Result<Self, D::Error> {
+        struct Members;
+        impl<'de> Visitor<'de> for Members {
+            type Value = Object;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<Object, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(Object(members))
+            }
+        }
+        from.deserialize_map(Members)
+    }
+}
+
+fn each(path: &Path, text: &str, mut take: impl FnMut(u64, Object) -> Result<()>) -> Result<()> {
     // A lone CR is white space in JSON, so only LF can part the lines; files with CR alone are one line to JSON.
     for (line, number) in text.split('\n').zip(1..) {
         let line = line.trim();
@@ -61,8 +97,8 @@ fn each(path: &Path, text: &str, mut take: impl FnMut(u64, Map<String, Value>) -
             ));
         }
         match serde_json::from_str(line) {
-            Ok(Value::Object(object)) => take(number, object)?,
-            Ok(_) => {
+            Ok(object) => take(number, object)?,
+            Err(e) if e.is_data() => {
                 let why = "not an object; JSON lines hold one {\"path\": …} a line";
                 return Err(Error::table(path, Some(number), why));
             }

@@ -15,7 +15,7 @@ use crate::table;
 pub fn run(folder: &Path, depth: Depth, crew: &Crew<'_>, watch: &mut dyn Watch) -> Result<Report> {
     let path = folder.join("manifest.csv");
     let table = table::read(&path)?;
-    let Some(places) = Places::find(&table) else {
+    let Some(places) = Places::of(&table)? else {
         return Err(Error::table(
             &path,
             None,

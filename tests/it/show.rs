@@ -4,12 +4,23 @@ use crate::env::{Env, jpeg, png};
 use crate::pictures;
 
 #[test]
-fn a_lone_file_is_told_and_nothing_is_drawn_into_a_pipe() {
+fn a_lone_file_is_told_and_drawn_into_a_pipe_only_where_that_is_typed() {
     let env = Env::new();
     env.write("photo.jpg", &jpeg(120, 80, 1));
-    let ran = env.ok(&["show", "photo.jpg", "--draw", "kitty"]);
+    let ran = env.ok(&["show", "photo.jpg"]);
     assert!(ran.stdout.contains("120×80 jpeg") && ran.stdout.contains("brightness"), "{}", ran.stdout);
     assert!(!ran.stdout.contains('\u{1b}'), "{:?}", ran.stdout);
+    let set = env.command(&["show", "photo.jpg"]).env("PREP_DRAW", "kitty").output().unwrap();
+    assert!(!set.stdout.contains(&0x1b), "a variable is about terminals");
+    for how in ["--draw=kitty", "--draw=sixel", "--draw=blocks", "--draw=iterm"] {
+        let ran = env.ok(&["show", "photo.jpg", how]);
+        assert!(
+            ran.stdout.contains('\u{1b}') && ran.stdout.contains("120×80 jpeg"),
+            "{how}: {:?}",
+            ran.stdout
+        );
+    }
+    assert!(!env.ok(&["show", "photo.jpg", "--draw=auto"]).stdout.contains('\u{1b}'));
     let ran = env.ok(&["show", "photo.jpg", "--json"]);
     let document: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!(

@@ -9,6 +9,7 @@ use crate::fault::{Cause, Fault};
 use crate::home::Home;
 use crate::names::shown;
 use crate::source::Listing;
+use crate::table::{self, Header};
 
 /// What `--exclude` names: for other commands globs of files to leave unseen, here also codes and lists.
 pub(super) enum Wish {
@@ -16,19 +17,54 @@ pub(super) enum Wish {
     List(PathBuf),
 }
 
+/// What is to go out, as far as that can be known before anything is decoded.
+pub(super) struct Asked {
+    codes: Vec<String>,
+    listed: Exclusion,
+}
+
+impl Asked {
+    /// Reads the lists.
+    ///
+    /// # Errors
+    /// A list that cannot be read, or that names what is no image of the listing.
+    pub(super) fn of(wishes: Vec<Wish>, listing: &Listing) -> Result<Self> {
+        let mut asked = Self { codes: Vec::new(), listed: Exclusion::new() };
+        for wish in wishes {
+            match wish {
+                Wish::Codes(patterns) => asked.codes.extend(patterns),
+                Wish::List(path) => {
+                    let rows = audit::by_list(&listing.entries, &paths(&path)?);
+                    asked.listed.extend(rows.map_err(|e| Error::Usage(format!("{}: {e}", shown(&path))))?);
+                }
+            }
+        }
+        Ok(asked)
+    }
+}
+
 pub(super) fn wishes(input: &Input) -> Result<(Input, Option<Vec<Wish>>)> {
     let mut rest = input.clone();
-    let mut wishes = Vec::new();
+    let (mut wishes, mut wrong) = (Vec::new(), None);
     rest.exclude.retain(|value| {
         let patterns: Vec<String> = value.split(',').map(|p| p.trim().to_owned()).collect();
-        let are_codes = patterns.iter().all(|p| {
-            let (family, number) = p.split_at_checked(1).unwrap_or(("", ""));
-            "FMDLSQX".contains(&family.to_uppercase())
-                && !family.is_empty()
-                && number.len() <= 3
-                && number.bytes().all(|b| b.is_ascii_digit())
-        });
+        let codes = patterns.iter().filter(|p| is_code(p)).count();
+        let are_codes = codes == patterns.len();
+        if codes > 0 && !are_codes && !Path::new(value).exists() {
+            let value = shown(value);
+            let why = "codes, lists and globs are options of their own: --exclude D001 --exclude list.txt";
+            wrong.get_or_insert(Error::Usage(format!("--exclude {value}: {why}")));
+        }
         if are_codes {
+            if let Err(e) = audit::check_codes(&patterns) {
+                wrong.get_or_insert(e);
+            } else if let Some(name) = patterns.iter().find(|p| input.input.join(p).exists()) {
+                let name = shown(name);
+                let why = "codes of findings begin so, and it is a name in the data set: write";
+                wrong.get_or_insert(Error::Usage(format!(
+                    "--exclude {name}: {why} {name}/ for the folder, {name}0 for the codes"
+                )));
+            }
             wishes.push(Wish::Codes(patterns));
         } else if Path::new(value).is_file() {
             wishes.push(Wish::List(PathBuf::from(value)));
@@ -37,6 +73,9 @@ pub(super) fn wishes(input: &Input) -> Result<(Input, Option<Vec<Wish>>)> {
         }
         false
     });
+    if let Some(wrong) = wrong {
+        return Err(wrong);
+    }
     let is_list = |value: &&String| [".txt", ".csv", ".lst", ".list"].iter().any(|end| value.ends_with(end));
     if let Some(list) =
         rest.exclude.iter().filter(is_list).find(|value| !value.contains(['*', '?', '[', '{']))
@@ -45,6 +84,28 @@ pub(super) fn wishes(input: &Input) -> Result<(Input, Option<Vec<Wish>>)> {
     }
     let any = !wishes.is_empty();
     Ok((rest, any.then_some(wishes)))
+}
+
+/// Is this a code of findings, or what codes begin with?
+fn is_code(text: &str) -> bool {
+    let (family, number) = text.split_at_checked(1).unwrap_or(("", ""));
+    "FMDLSQX".contains(&family.to_uppercase())
+        && !family.is_empty()
+        && number.len() <= 3
+        && number.bytes().all(|b| b.is_ascii_digit())
+}
+
+/// The paths that a list names, one a line: of a table (fixes, findings) those in its column `path`.
+fn paths(file: &Path) -> Result<String> {
+    let is_table = file.extension().is_some_and(|e| e.eq_ignore_ascii_case("csv"));
+    let bytes = table::load(file)?;
+    if is_table
+        && let Ok(table) = table::parse(file, bytes.clone(), Header::Names)
+        && let Some(column) = table.column("path")
+    {
+        return Ok((0..table.len()).map(|row| format!("{}\n", table.cell(row, column))).collect());
+    }
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// What `--exclude` did.
@@ -56,22 +117,16 @@ pub(super) struct Excluded {
 
 /// Marks rows in the manifest, and gives them.
 pub(super) fn exclude(
-    wishes: &[Wish],
+    asked: Asked,
     listing: &Listing,
     home: &Home,
     findings: &[Finding],
     dry_run: bool,
 ) -> Result<Excluded> {
-    let (mut out, mut undoable) = (Exclusion::new(), false);
-    for wish in wishes {
-        out.extend(match wish {
-            Wish::Codes(patterns) => audit::by_codes(findings, patterns)?,
-            Wish::List(path) => {
-                let text = std::fs::read(path).map_err(|e| Error::read("reading the list", path, e))?;
-                audit::by_list(&listing.entries, &String::from_utf8_lossy(&text))?
-            }
-        });
-    }
+    let mut undoable = false;
+    let mut out =
+        if asked.codes.is_empty() { Exclusion::new() } else { audit::by_codes(findings, &asked.codes) };
+    out.extend(asked.listed);
     if !dry_run && !out.is_empty() {
         let mark = |at: usize, row: &mut crate::manifest::Row| {
             if let Some(why) = out.get(&at) {

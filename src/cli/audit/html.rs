@@ -70,7 +70,7 @@ fn head(path: &Path, report: &Report<'_>) -> Head {
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let root = names::encode(&place::relative(folder, &listing.root));
     let total: u64 = report.facts.iter().map(|f| f.bytes).sum();
-    let classes = plural(listing.classes.len(), "class");
+    let classes = super::words::labels(listing);
     let mut facts = vec![("prep".to_owned(), env!("CARGO_PKG_VERSION").to_owned())];
     if let Some(table) = &listing.table {
         facts.push(("labels".into(), shown(&table.path).to_string()));

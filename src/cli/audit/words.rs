@@ -47,6 +47,15 @@ pub(super) fn next(input: &Input, findings: &[Finding], has_page: bool) -> Strin
     }
 }
 
+/// What kind of labels there are, and how many.
+pub(super) fn labels(listing: &Listing) -> String {
+    match (audit::Numbers::of(listing), listing.classes.len()) {
+        (Some(numbers), _) => numbers.sentence(),
+        (None, 0) => "no labels".to_owned(),
+        (None, n) => plural(n, "class"),
+    }
+}
+
 /// The summary: worst first, one example each.
 pub(super) fn summary(
     input: &Input,
@@ -56,10 +65,7 @@ pub(super) fn summary(
     all: bool,
 ) -> String {
     let total: u64 = facts.iter().map(|f| f.bytes).sum();
-    let classes = match listing.classes.len() {
-        0 => "no labels".to_owned(),
-        n => plural(n, "class"),
-    };
+    let classes = labels(listing);
     let usable = facts.iter().filter(|f| f.fault.is_none()).count();
     let mut out = format!(
         "{}: {}, {} usable, {classes}, {}\n",
@@ -146,10 +152,14 @@ pub(super) fn document(
         let n = statuses.entry(facts.status().as_str()).or_insert(json!(0));
         *n = json!(n.as_u64().unwrap_or(0) + 1);
     }
+    let numbers = audit::Numbers::of(listing).map(|n| {
+        json!({"least": n.least, "lower_quartile": n.lower, "median": n.median, "upper_quartile": n.upper,
+            "most": n.most})
+    });
     let document = json!({
         "schema": SCHEMA, "command": "audit", "input": shown(&input.input).to_string(),
         "rows": facts.len(), "bytes": facts.iter().map(|f| f.bytes).sum::<u64>(), "classes": listing.classes,
-        "statuses": statuses, "excluded": excluded,
+        "label_numbers": numbers, "statuses": statuses, "excluded": excluded,
         "errors": count(Severity::Error), "warnings": count(Severity::Warning), "infos": count(Severity::Info),
         "codes": codes, "findings": all,
     });

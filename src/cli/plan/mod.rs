@@ -27,10 +27,7 @@ use crate::plan::net::{Size, builtin};
 use crate::plan::network::Network;
 use crate::plan::sample::Sampled;
 use crate::plan::{cache, data, remedies, runs, sample};
-use crate::source::Listing;
-
-/// The folder of remembered samples, in the user's cache folder.
-const CACHE: &str = "prep-plan";
+use crate::source::{Listing, SAMPLES};
 
 /// Everything that was asked and answered, for the text and for JSON.
 struct Answer {
@@ -270,7 +267,8 @@ fn sampled(
 ) -> Result<Sampled> {
     let options = format!("{} {:?} {:?}", args.input.max_pixels, args.input.max_seconds, global.memory);
     // Beside the cache of facts, which is not of speeds.
-    let folder = run::cache_home(global).filter(|_| !global.no_cache).map(|home| home.with_file_name(CACHE));
+    let folder =
+        run::cache_home(global).filter(|_| !global.no_cache).map(|home| home.with_file_name(SAMPLES));
     let place = folder.map(|folder| cache::place(&folder, listing, size, &options));
     if let Some(known) = place.as_deref().filter(|_| !args.measure).and_then(cache::read) {
         return Ok(known);
@@ -280,7 +278,8 @@ fn sampled(
     let crew = run::crew(global, &cancel, flight)?;
     let sampled = sample::sample(listing, size, &pipe, &crew)?;
     if let Some(place) = place.filter(|_| !global.dry_run) {
-        cache::write(&place, &sampled, listing.entries.iter().filter(|e| e.fault.is_none()).count());
+        let usable = listing.entries.iter().filter(|e| e.fault.is_none()).count();
+        cache::write(&place, &sampled, usable, &listing.root);
     }
     Ok(sampled)
 }

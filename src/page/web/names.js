@@ -41,7 +41,8 @@ function size(bytes) {
   return `${(bytes / 1000 ** power).toPrecision(3)} ${['', 'kB', 'MB', 'GB'][power]}`;
 }
 
-// A cell of a CSV file (RFC 4180).
-function quoted(cell) {
+// A cell of a CSV file (RFC 4180). What a spreadsheet would run gets a `'`, which `prep apply` takes off again.
+function quoted(text) {
+  const cell = /^'*[=+\-@\t\r]/.test(text) ? `'${text}` : text;
   return /[",\r\n]/.test(cell) ? `"${cell.replace(/"/g, '""')}"` : cell;
 }
