@@ -87,12 +87,15 @@ impl Loops for Averages<'_> {
     fn run(self) -> Luma {
         let Self { picture, side } = self;
         let (w, h) = (picture.width as usize, picture.height as usize);
-        let columns: Vec<Span> = (0..side).map(|cell| Span::of(cell, w, side)).collect();
         let mut rows = Rows::new(w * 3, side);
         let mut data = vec![0.0; side * side];
-        let mut luma = vec![0_u64; w];
-        // Of the pixels before each: what a cell holds is then one difference, however many pixels it covers.
+        // One pixel more, of nothing: the right edge of the last cell lies at its start.
+        let mut luma = vec![0_u64; w + 1];
+        // Of the pixels before each. What a cell holds is the difference between its two edges, however many pixels it
+        // covers.
         let mut before = vec![0_u64; w + 1];
+        // The pixel in which the right edge of each cell lies, and how far, in units of 1/side of a pixel.
+        let edges: Vec<(usize, u64)> = (1..=side).map(|at| (at * w / side, (at * w % side) as u64)).collect();
         let mut cells = vec![0_u64; side];
         // In units of 1/side of a pixel along both sides, and the weights of luma.
         let share = 1.0 / ((w * h) as f64 * 65_536.0);
@@ -112,8 +115,12 @@ impl Loops for Averages<'_> {
                     sum = sum.wrapping_add(*luma);
                     *before = sum;
                 }
-                for (cell, span) in cells.iter_mut().zip(&columns) {
-                    *cell = cell.wrapping_add(span.sum(&luma, &before, side as u64));
+                let mut left = 0_u64;
+                for (cell, (at, units)) in cells.iter_mut().zip(&edges) {
+                    let whole = before[*at].wrapping_mul(side as u64);
+                    let right = whole.wrapping_add(luma[*at].wrapping_mul(*units));
+                    *cell = cell.wrapping_add(right.wrapping_sub(left));
+                    left = right;
                 }
             }
             for (out, sum) in data.iter_mut().zip(&cells) {
@@ -156,18 +163,6 @@ impl Span {
             let from = inner.start + part * ROWS_OF_U16;
             from..(from + ROWS_OF_U16).min(inner.end)
         })
-    }
-
-    /// The sum of the pixels of `line` in the cell; `before` has the sums of the pixels before each.
-    #[inline(always)]
-    fn sum(&self, line: &[u64], before: &[u64], side: u64) -> u64 {
-        let inner = self.inner();
-        let inside = before[inner.end].wrapping_sub(before[inner.start]);
-        let end = |at: usize, units: u16| line[at].wrapping_mul(u64::from(units));
-        inside
-            .wrapping_mul(side)
-            .wrapping_add(end(self.first, self.ends.0))
-            .wrapping_add(end(self.last, self.ends.1))
     }
 }
 

@@ -148,17 +148,22 @@ impl Small {
         let area = (SIDE * SIDE) as u16;
         let reciprocal = (1 << 16) / u32::from(area) + u32::from(SIDE == 3);
         let mut means = std::mem::take(&mut self.means);
-        means.resize(columns.len() - 3 * (SIDE - 1), 0);
+        means.resize(columns.len(), 0);
         let (second, third) = (&columns[3..], &columns[3 * (SIDE - 1)..]);
         for (((mean, a), b), c) in means.iter_mut().zip(&columns).zip(second).zip(third) {
             let sum = a.wrapping_add(*b).wrapping_add(area / 2);
             let sum = if SIDE == 3 { sum.wrapping_add(*c) } else { sum };
             *mean = (u32::from(sum).wrapping_mul(reciprocal) >> 16) as u8;
         }
-        for (out, mean) in self.next_row().iter_mut().zip(means.chunks(3 * SIDE)) {
-            if let [a, b, c, ..] = mean {
-                *out = [*a, *b, *c];
+        let (fours, rest) = self.next_row().as_chunks_mut::<4>();
+        let mut groups = means.chunks_exact(12 * SIDE);
+        for (out, group) in fours.iter_mut().zip(&mut groups) {
+            for (i, out) in out.iter_mut().enumerate() {
+                *out = [group[3 * SIDE * i], group[3 * SIDE * i + 1], group[3 * SIDE * i + 2]];
             }
+        }
+        for (out, mean) in rest.iter_mut().zip(groups.remainder().chunks_exact(3 * SIDE)) {
+            *out = [mean[0], mean[1], mean[2]];
         }
         (self.columns, self.means) = (columns, means);
     }
@@ -192,7 +197,9 @@ mod tests {
 
     #[test]
     fn squares_are_averaged() {
-        for (side, width, height) in [(2, 401, 320), (3, 490, 481), (4, 643, 701), (7, 1_121, 1_300)] {
+        for (side, width, height) in
+            [(2, 400, 321), (2, 403, 320), (3, 490, 481), (3, 492, 480), (4, 643, 701), (7, 1_121, 1_300)]
+        {
             let picture = picture(width, height);
             let small = pass(&picture, Orientation::Upright).small;
             assert_eq!(small.size(), (width / side, height / side));

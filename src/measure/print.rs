@@ -294,22 +294,27 @@ fn seen_through(window: Window, plane: &Luma) -> Vec<f32> {
     let along = |t: f64| (t * SIDE as f64 - 0.5).clamp(0.0, SIDE as f64 - 1.001);
     let view = window.view(aspect);
     let mut seen = vec![0.0; SIDE * SIDE];
-    let mut points = [(0.0, 0.0); SIDE];
+    let Some(cells) = plane.data.first_chunk::<{ SIDE * SIDE }>() else { return seen };
+    // Of each point of a row: the cell before it, and how far it is towards the next one. Apart from the loads, which
+    // the compiler cannot do side by side.
+    let (mut before, mut across, mut down) = ([0_i32; SIDE], [0.0_f32; SIDE], [0.0_f32; SIDE]);
     for (row, seen) in seen.as_chunks_mut::<SIDE>().0.iter_mut().enumerate() {
-        // Apart from the loads, which the compiler cannot do side by side.
-        for (column, point) in points.iter_mut().enumerate() {
+        for column in 0..SIDE {
             let (x, y) = view.point((middle(column), middle(row)));
-            *point = (along(x), along(y));
+            let (x, y) = (along(x), along(y));
+            let (left, top) = (x as i32, y as i32);
+            before[column] = top.wrapping_mul(SIDE as i32).wrapping_add(left);
+            across[column] = (x - f64::from(left)) as f32;
+            down[column] = (y - f64::from(top)) as f32;
         }
-        for (cell, (x, y)) in seen.iter_mut().zip(points) {
-            let (left, top) = (x as usize, y as usize);
-            let (fx, fy) = ((x - left as f64) as f32, (y - top as f64) as f32);
-            let row = |y: usize| {
-                let pair = &plane.data[y * SIDE + left..];
-                pair[0] + (pair[1] - pair[0]) * fx
-            };
-            let (above, below) = (row(top), row(top + 1));
-            *cell = above + (below - above) * fy;
+        for column in 0..SIDE {
+            // Always within; so the compiler knows it too.
+            let cell =
+                |further: usize| cells[(before[column] as usize).wrapping_add(further) % (SIDE * SIDE)];
+            let (fx, fy) = (across[column], down[column]);
+            let above = cell(0) + (cell(1) - cell(0)) * fx;
+            let below = cell(SIDE) + (cell(SIDE + 1) - cell(SIDE)) * fx;
+            seen[column] = above + (below - above) * fy;
         }
     }
     seen

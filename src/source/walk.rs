@@ -338,7 +338,13 @@ impl Ignored {
     /// How many files and folders in all.
     pub fn total(&self) -> usize {
         let sidecars: usize = self.sidecars.values().sum();
-        self.junk + self.made.len() + self.hidden + self.by_ignore_file + self.by_glob + self.other_split + sidecars
+        self.junk
+            + self.made.len()
+            + self.hidden
+            + self.by_ignore_file
+            + self.by_glob
+            + self.other_split
+            + sidecars
     }
 
     /// One sentence for the person, or none where nothing was left out.
