@@ -56,12 +56,13 @@ impl Luma {
     /// The plane of half the side (an even one): means of 2x2 cells.
     pub fn halved(&self) -> Self {
         let n = self.side / 2;
-        let cell = |at: usize| {
-            let first = (at / n * 2) * self.side + at % n * 2;
-            let below = first + self.side;
-            (self.data[first] + self.data[first + 1] + (self.data[below] + self.data[below + 1])) / 4.0
-        };
-        Self { side: n, source: self.source, data: (0..n * n).map(cell).collect() }
+        let mut data = Vec::with_capacity(n * n);
+        for pair in self.data.chunks_exact((2 * self.side).max(1)) {
+            let (above, below) = pair.split_at(self.side);
+            let cells = above.as_chunks::<2>().0.iter().zip(below.as_chunks::<2>().0);
+            data.extend(cells.map(|(a, b)| (a[0] + a[1] + (b[0] + b[1])) / 4.0));
+        }
+        Self { side: n, source: self.source, data }
     }
 
     /// Mean and standard deviation (of all cells, not of a sample).
@@ -196,7 +197,11 @@ impl Rows {
         } else {
             self.line.fill(0);
         }
-        if !part.is_empty() {
+        if part.len() == 1 {
+            for (sum, value) in self.line.iter_mut().zip(&data[part.start * row..]) {
+                *sum = sum.wrapping_add(u32::from(*value).wrapping_mul(self.side));
+            }
+        } else if !part.is_empty() {
             self.short.fill(0);
             add_rows(&mut self.short, &data[part.start * row..part.end * row]);
             for (sum, short) in self.line.iter_mut().zip(&self.short) {

@@ -169,14 +169,26 @@ impl Small {
     }
 }
 
-/// The sums of `rows` by column. 256 rows of 255 fit 16 bits; wrapping, so that the compiler adds several at a time.
+/// The sums of `rows` by column, two rows at a time: the sums go through memory half as often. 256 rows of 255 fit 16
+/// bits; wrapping, so that the compiler adds several at a time.
 #[inline(always)]
 fn add_rows(columns: &mut [u16], rows: &[u8]) {
-    columns.fill(0);
-    for line in rows.chunks_exact(columns.len().max(1)) {
-        for (column, value) in columns.iter_mut().zip(line) {
-            *column = column.wrapping_add(u16::from(*value));
+    let row = columns.len().max(1);
+    let mut pairs = rows.chunks_exact(2 * row);
+    if let Some((a, b)) = pairs.next().map(|pair| pair.split_at(row)) {
+        for ((column, a), b) in columns.iter_mut().zip(a).zip(b) {
+            *column = u16::from(*a).wrapping_add(u16::from(*b));
         }
+    } else {
+        columns.fill(0);
+    }
+    for (a, b) in (&mut pairs).map(|pair| pair.split_at(row)) {
+        for ((column, a), b) in columns.iter_mut().zip(a).zip(b) {
+            *column = column.wrapping_add(u16::from(*a).wrapping_add(u16::from(*b)));
+        }
+    }
+    for (column, value) in columns.iter_mut().zip(pairs.remainder()) {
+        *column = column.wrapping_add(u16::from(*value));
     }
 }
 

@@ -72,7 +72,7 @@ impl Loops for Look<'_> {
     fn run(self) -> Quality {
         let small = self.0;
         let (width, height) = (small.width as usize, small.height as usize);
-        let luma = luma(small);
+        let (luma, spread) = luma_and_spread(small);
         let histogram = histogram(&luma);
         let n = f64::from(small.width) * f64::from(small.height);
         let (mut sum, mut squares) = (0_u64, 0_u64);
@@ -88,7 +88,7 @@ impl Loops for Look<'_> {
             bright: quantile(&histogram, n, 0.95),
             entropy: entropy(&histogram, n),
             sharpness: laplacian_variance(&luma, width, height),
-            colour: (spread(small) as f64 / n) as f32,
+            colour: (spread as f64 / n) as f32,
             border: border(&luma, width, height),
             fill: fill(small),
             grid: grid(small),
@@ -96,19 +96,30 @@ impl Loops for Look<'_> {
     }
 }
 
-/// BT.601 luma with the weights and the rounding of Pillow's `convert("L")`.
+/// BT.601 luma with the weights and the rounding of Pillow's `convert("L")`, and the sum over all pixels of the largest
+/// less the smallest of R, G and B.
 #[inline(always)]
-fn luma(picture: &Rgb8) -> Vec<u8> {
+fn luma_and_spread(picture: &Rgb8) -> (Vec<u8>, u64) {
     let (pixels, _) = picture.data.as_chunks::<3>();
     let mut luma = vec![0; pixels.len()];
-    for (luma, p) in luma.iter_mut().zip(pixels) {
-        // The weights add up to 65,536: nothing wraps.
-        let [r, g, b] = [u32::from(p[0]), u32::from(p[1]), u32::from(p[2])];
-        let sum =
-            r.wrapping_mul(19_595).wrapping_add(g.wrapping_mul(38_470)).wrapping_add(b.wrapping_mul(7_471));
-        *luma = (sum.wrapping_add(0x8000) >> 16) as u8;
+    let mut spread = 0_u64;
+    // So many values of a byte fit 32 bits.
+    for (luma, pixels) in luma.chunks_mut(1 << 24).zip(pixels.chunks(1 << 24)) {
+        let mut of_part = 0_u32;
+        for (luma, [r, g, b]) in luma.iter_mut().zip(pixels) {
+            of_part =
+                of_part.wrapping_add(u32::from((*r).max(*g).max(*b).wrapping_sub((*r).min(*g).min(*b))));
+            let [r, g, b] = [u32::from(*r), u32::from(*g), u32::from(*b)];
+            // The weights add up to 65,536: nothing wraps.
+            let sum = r
+                .wrapping_mul(19_595)
+                .wrapping_add(g.wrapping_mul(38_470))
+                .wrapping_add(b.wrapping_mul(7_471));
+            *luma = (sum.wrapping_add(0x8000) >> 16) as u8;
+        }
+        spread += u64::from(of_part);
     }
-    luma
+    (luma, spread)
 }
 
 /// How often each value stands. Neighbours are counted apart: one counter would have to wait for itself.
@@ -129,22 +140,6 @@ fn histogram(luma: &[u8]) -> [u32; 256] {
         histogram.iter_mut().zip(part).for_each(|(all, count)| *all += count);
     }
     histogram
-}
-
-/// The sum of the largest less the smallest of R, G and B.
-#[inline(always)]
-fn spread(picture: &Rgb8) -> u64 {
-    let mut sum = 0_u64;
-    // So many values of a byte fit 32 bits.
-    for part in picture.data.as_chunks::<3>().0.chunks(1 << 24) {
-        let mut of_part = 0_u32;
-        for [r, g, b] in part {
-            of_part =
-                of_part.wrapping_add(u32::from((*r).max(*g).max(*b).wrapping_sub((*r).min(*g).min(*b))));
-        }
-        sum += u64::from(of_part);
-    }
-    sum
 }
 
 /// The smallest value that the share `part` of all pixels is not above.
@@ -180,18 +175,18 @@ fn laplacian_variance(luma: &[u8], width: usize, height: usize) -> f32 {
         let below = &luma[(y + 1) * width..(y + 2) * width];
         for from in (1..width - 1).step_by(SQUARES_OF_U32) {
             let here = &here[from - 1..(from + SQUARES_OF_U32 + 1).min(width)];
-            let (mut part_sum, mut part_squares) = (0_i32, 0_u32);
+            let (mut part_sum, mut part_squares) = (0_i32, 0_i32);
             for (((left, middle), right), (above, below)) in
                 here.iter().zip(&here[1..]).zip(&here[2..]).zip(above[from..].iter().zip(&below[from..]))
             {
-                let across = i32::from(*left).wrapping_add(i32::from(*right));
-                let around = i32::from(*above).wrapping_add(i32::from(*below)).wrapping_add(across);
-                let value = around.wrapping_sub(i32::from(*middle).wrapping_mul(4));
+                let across = i16::from(*left).wrapping_add(i16::from(*right));
+                let around = i16::from(*above).wrapping_add(i16::from(*below)).wrapping_add(across);
+                let value = i32::from(around.wrapping_sub(i16::from(*middle).wrapping_mul(4)));
                 part_sum = part_sum.wrapping_add(value);
-                part_squares = part_squares.wrapping_add(value.wrapping_mul(value) as u32);
+                part_squares = part_squares.wrapping_add(value.wrapping_mul(value));
             }
             sum += i64::from(part_sum);
-            squares += i64::from(part_squares);
+            squares += i64::from(part_squares as u32);
         }
     }
     let n = ((width - 2) * (height - 2)) as f64;
