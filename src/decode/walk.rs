@@ -383,14 +383,25 @@ fn zeros(bytes: &[u8], data: Range<usize>) -> Option<Range<usize>> {
     Some(at - before..at + after)
 }
 
-/// The first 0xff. Whole blocks are tested without branches, which the compiler turns into vector code.
+/// The first 0xff. Whole blocks are tested without branches, which the compiler turns into vector code; within the block
+/// that has it, eight bytes at a time: of a byte that is 0 after the flip, and of no byte before it, the top bit is set.
 fn find_ff(bytes: &[u8]) -> Option<usize> {
+    const ONES: u64 = 0x0101_0101_0101_0101;
     let mut at = 0;
     for block in bytes.chunks_exact(32) {
         if block.iter().fold(false, |hit, b| hit | (*b == 0xff)) {
             break;
         }
         at += 32;
+    }
+    let (words, _) = bytes[at..].as_chunks::<8>();
+    for word in words {
+        let flipped = !u64::from_le_bytes(*word);
+        let zero = flipped.wrapping_sub(ONES) & !flipped & (ONES << 7);
+        if zero != 0 {
+            return Some(at + zero.trailing_zeros() as usize / 8);
+        }
+        at += 8;
     }
     bytes[at..].iter().position(|b| *b == 0xff).map(|step| at + step)
 }

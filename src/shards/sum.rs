@@ -3,14 +3,14 @@
 use std::fs::File;
 use std::hash::Hasher as _;
 use std::io::{self, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use twox_hash::XxHash3_64;
 
 use crate::error::{Error, Result};
 use crate::out::Atomic;
 
-/// The most that is handed to one `write`: from 1 MiB on, the kernel takes four times the time for the same bytes.
+/// What is handed to one `write`: from 1 MiB on, the kernel takes four times the time for the same bytes.
 const WRITE: usize = 512 << 10;
 /// The most that is read at once.
 pub const READ: usize = 256 << 10;
@@ -87,49 +87,80 @@ impl Summing {
 }
 
 /// A file that is written whole or not at all, and summed on the way.
-pub struct SummedFile<'a> {
+///
+/// What is put in is gathered into pieces of [`WRITE`] bytes, so that every call to the kernel but the last has this
+/// size and begins at a multiple of it: the page cache then takes whole large folios, at half of what odd pieces cost.
+pub struct SummedFile {
     file: Atomic,
-    path: &'a Path,
+    path: PathBuf,
     doing: &'static str,
+    gathered: Vec<u8>,
     sum: Summing,
 }
 
-impl<'a> SummedFile<'a> {
+impl SummedFile {
     /// Begins the file at `path`.
     ///
     /// # Errors
     /// [`Error::Write`].
-    pub fn create(doing: &'static str, path: &'a Path) -> Result<Self> {
-        Ok(Self { file: Atomic::create(doing, path)?, path, doing, sum: Summing::default() })
+    pub fn create(doing: &'static str, path: &Path) -> Result<Self> {
+        let (file, path) = (Atomic::create(doing, path)?, path.to_owned());
+        Ok(Self { file, path, doing, gathered: Vec::with_capacity(WRITE), sum: Summing::default() })
     }
 
-    /// Adds bytes, in calls of at most 512 KiB.
+    /// Adds bytes.
     ///
     /// # Errors
     /// [`Error::Write`].
     pub fn put(&mut self, bytes: &[u8]) -> Result<()> {
-        self.write_all(bytes).map_err(|e| Error::write(self.doing, self.path, e))
+        self.write_all(bytes).map_err(|e| Error::write(self.doing, &self.path, e))
+    }
+
+    /// Adds `n` zeros.
+    ///
+    /// # Errors
+    /// [`Error::Write`].
+    pub fn put_zeros(&mut self, n: u64) -> Result<()> {
+        const ZEROS: [u8; 4096] = [0; 4096];
+        let mut left = n;
+        while left > 0 {
+            let now = left.min(ZEROS.len() as u64);
+            self.put(&ZEROS[..now as usize])?;
+            left -= now;
+        }
+        Ok(())
     }
 
     /// Gives the file its name; the disk is waited for elsewhere, once for many files.
     ///
     /// # Errors
     /// [`Error::Write`].
-    pub fn commit(self) -> Result<FileSum> {
+    pub fn commit(mut self) -> Result<FileSum> {
+        self.flush().map_err(|e| Error::write(self.doing, &self.path, e))?;
         self.file.commit(false)?;
         Ok(self.sum.finish())
     }
+
+    fn hand_over(&mut self) -> io::Result<()> {
+        self.sum.add(&self.gathered);
+        self.file.write_all(&self.gathered)?;
+        self.gathered.clear();
+        Ok(())
+    }
 }
 
-impl Write for SummedFile<'_> {
+impl Write for SummedFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let piece = &bytes[..bytes.len().min(WRITE)];
-        self.file.write_all(piece)?;
-        self.sum.add(piece);
+        let piece = &bytes[..bytes.len().min(WRITE - self.gathered.len())];
+        self.gathered.extend_from_slice(piece);
+        if self.gathered.len() == WRITE {
+            self.hand_over()?;
+        }
         Ok(piece.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
+        self.hand_over()?;
         self.file.flush()
     }
 }
