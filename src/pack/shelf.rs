@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::one::Packed;
 use crate::error::{Error, Result};
 use crate::out::Atomic;
-use crate::shards::sum::SummedFile;
+use crate::shards::sum::{SummedFile, zeros};
 use crate::shards::{FileSum, Form, Layout, Piece, Place, Record, Row, Shard, Sheet, beton, tar};
 
 const DOING: &str = "writing a shard";
@@ -103,7 +103,7 @@ impl<'a> Shelf<'a> {
                 let hash = kept.hex();
                 tar::add(sheet, 0, &record(self.texts, &kept, &hash));
                 kept.row.offset = sheet.offsets.pop().unwrap_or_default();
-                put_pieces(file, sheet, &packed.payload)?;
+                slices(sheet, &packed.payload)?.into_iter().try_for_each(|slice| file.put(slice))?;
                 sheet.pieces.clear();
             }
             Body::Streamed { file, end, .. } => {
@@ -130,13 +130,13 @@ impl<'a> Shelf<'a> {
         let (sum, image0) = match body {
             Body::Growing { mut file, mut sheet } => {
                 tar::end(&mut sheet);
-                put_pieces(&mut file, &sheet, &[])?;
+                slices(&sheet, &[])?.into_iter().try_for_each(|slice| file.put(slice))?;
                 (file.commit()?, kept.first().map_or(0, |kept| kept.row.offset))
             }
             Body::Held => {
                 let sheet = sheet_of(&form, texts, &Place { split, first, image0: 0 }, &mut kept)?;
                 let mut file = SummedFile::create(DOING, &path)?;
-                put_pieces(&mut file, &sheet, &memory)?;
+                file.put_slices(slices(&sheet, &memory)?.into_iter())?;
                 (whole(file.commit()?, &sheet)?, sheet.image0())
             }
             Body::Streamed { file, image0, .. } => {
@@ -177,23 +177,24 @@ pub fn record<'a: 'b, 'b>(texts: Texts<'a>, kept: &Kept, hash: &'b str) -> Recor
     Record { row: kept.row, path, hash, label, group }
 }
 
-/// Writes the pieces of a sheet; `payloads` has those of its samples, back to back.
-fn put_pieces(file: &mut SummedFile, sheet: &Sheet, payloads: &[u8]) -> Result<()> {
+/// The bytes of the pieces of a sheet, in order; `payloads` has those of its samples, back to back.
+fn slices<'s>(sheet: &'s Sheet, payloads: &'s [u8]) -> Result<Vec<&'s [u8]>> {
+    let mut out = Vec::with_capacity(sheet.pieces.len());
     let mut left = payloads;
     for piece in &sheet.pieces {
         match piece {
-            Piece::Bytes(_, bytes) => file.put(bytes)?,
-            Piece::Zeros(_, n) => file.put_zeros(*n)?,
+            Piece::Bytes(_, bytes) => out.push(bytes.as_slice()),
+            Piece::Zeros(_, n) => out.extend(zeros(*n)),
             Piece::Payload(_, n) => {
                 let (payload, rest) = left
                     .split_at_checked(*n as usize)
                     .ok_or_else(|| Error::Internal("a payload is not as long as its record says".into()))?;
-                file.put(payload)?;
+                out.push(payload);
                 left = rest;
             }
         }
     }
-    Ok(())
+    Ok(out)
 }
 
 /// Everything but payloads, which are there, and zeros, which a gap is.
