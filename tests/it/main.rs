@@ -16,6 +16,7 @@ mod golden_cache;
 mod kill;
 mod kinds;
 mod layers;
+mod locks;
 mod manifest;
 mod memory;
 mod near;
