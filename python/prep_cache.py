@@ -49,12 +49,9 @@ class CacheError(RuntimeError):
 
 class CorruptSample(CacheError):
     """Bytes of one sample are wrong. `sample` is its number, `path` its source, `label` its label's text."""
-    def __init__(self, message: str, sample: int, path: str = "", label: str = ""):
+    def __init__(self, message: str, sample: int = -1, path: str = "", label: str = ""):  # one is enough for pickle
         super().__init__(message)
         self.sample, self.path, self.label = sample, path, label
-
-    def __reduce__(self):  # so that it crosses process borders whole
-        return CorruptSample, (str(self), self.sample, self.path, self.label)
 
 
 @contextlib.contextmanager

@@ -110,7 +110,7 @@ impl<'a> Shelf<'a> {
                 let at = beton::next(&self.form, *end, kept.row.size);
                 let written = file
                     .seek(SeekFrom::Start(at))
-                    .and_then(|_| packed.payload.chunks(512 << 10).try_for_each(|part| file.write_all(part)));
+                    .and_then(|_| packed.payload.chunks(128 << 10).try_for_each(|part| file.write_all(part)));
                 written.map_err(|e| Error::write(DOING, &self.path, e))?;
                 kept.row.offset = at;
                 *end = at + u64::from(kept.row.size);

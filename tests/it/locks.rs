@@ -34,7 +34,10 @@ fn the_lock_of_the_decoder_follows_that_of_prep() {
     for (name, versions) in &decoder {
         if let Some(there) = root.get(name) {
             shared += 1;
-            assert!(versions.is_subset(there), "{name} is {versions:?}, in prep's lock {there:?}: {again}, then --precise");
+            assert!(
+                versions.is_subset(there),
+                "{name} is {versions:?}, in prep's lock {there:?}: {again}, then --precise"
+            );
         }
     }
     assert!(shared > 80, "{shared}");

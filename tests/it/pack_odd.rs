@@ -92,7 +92,14 @@ fn files_are_not_unpacked_by_tables_that_were_altered() {
         assert!(!env.path("files").exists());
         std::fs::write(&path, whole).unwrap();
     }
-    env.ok(&["unpack", "out", "-o", "files"]);
+    let ran = env.ok(&["unpack", "out", "-o", "files"]);
+    assert!(!ran.stderr.contains("altered"), "{}", ran.stderr);
+    // By a manifest that somebody edited they are, and it is said.
+    let path = env.path("out/manifest.json");
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, text.replacen("\"groups\": 0", "\"groups\": 1", 1)).unwrap();
+    let ran = env.ok(&["unpack", "out", "-o", "again"]);
+    assert!(ran.stderr.contains("altered") && ran.stderr.contains("prep verify"), "{}", ran.stderr);
 }
 
 #[test]
