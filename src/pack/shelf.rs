@@ -52,7 +52,7 @@ enum Body {
     /// In memory, until the head can be written.
     Held,
     /// A tar, written as it grows; the sheet has its length alone.
-    Growing { file: SummedFile, sheet: Sheet },
+    Growing { file: Box<SummedFile>, sheet: Sheet },
     /// A `beton`: payloads are written as they come, the head last.
     Streamed { file: Atomic, image0: u64, end: u64 },
 }
@@ -69,7 +69,9 @@ impl<'a> Shelf<'a> {
                 let image0 = beton::pages_at(&form, most);
                 Body::Streamed { file: Atomic::create(DOING, path)?, image0, end: image0 }
             }
-            Layout::Wds => Body::Growing { file: SummedFile::create(DOING, path)?, sheet: Sheet::default() },
+            Layout::Wds => {
+                Body::Growing { file: Box::new(SummedFile::create(DOING, path)?), sheet: Sheet::default() }
+            }
             Layout::Mds | Layout::Npy => Body::Held,
         };
         memory.clear();
