@@ -175,14 +175,16 @@ def part_size(work, rounds):
 
 
 def part_gather(work, rounds):
-    print("gather: batches of 256 raw pictures into one reused array, page cache warm")
+    print("gather: batches of 256 raw pictures into one reused array, page cache warm: filled by each reader's own first epoch")
     split = Cache(work + "/raw").split("all")
+    for folder in ("raw", "peer-mds", "peer-wds", "peer-lit"):
+        [evict(f) for f in glob.glob(f"{work}/{folder}/**/*", recursive=True) if os.path.isfile(f)]
     n = len(split) // BATCH * BATCH
     rng = np.random.default_rng(5)
     order = rng.permutation(len(split))[:n]
     out = np.empty((BATCH, SIDE, SIDE, 3), np.uint8)
     flat, labels = out.reshape(BATCH, -1), np.empty(BATCH, np.int64)
-    ram = np.concatenate([split.shard(k) for k in range(len(split._counts))]).reshape(len(split), -1)
+    ram = np.concatenate([split.batch(range(lo, min(lo + BATCH, len(split))))[0] for lo in range(0, len(split), BATCH)]).reshape(len(split), -1)
 
     def memcpy():
         for lo in range(0, n, BATCH):

@@ -73,17 +73,22 @@ def peer(python, kind, out, source, samples):
 
 
 def draw(folder, samples):
-    """JPEGs of about 100 kB, as photographs are, in two classes."""
+    """JPEGs of some 96 kB in the mean and of many sizes, as photographs are, in two classes."""
     import numpy as np
     from PIL import Image
     rng = np.random.default_rng(1)
     for i in range(samples):
-        small = rng.integers(0, 256, (40, 48, 3), dtype=np.uint8)
-        image = np.asarray(Image.fromarray(small).resize((600, 512), Image.BICUBIC)).astype(np.int16)
-        image = np.clip(image + rng.normal(0, 9, image.shape), 0, 255).astype(np.uint8)
+        small = rng.integers(0, 256, (*rng.integers(8, 70, 2), 3), dtype=np.uint8)
+        image = np.asarray(Image.fromarray(small).resize((int(rng.integers(512, 800)), 512), Image.BICUBIC)).astype(np.int16)
+        image = np.clip(image + rng.normal(0, rng.uniform(2, 12), image.shape), 0, 255).astype(np.uint8)
         path = os.path.join(folder, "ab"[i % 2], f"{i:05}.jpg")
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        Image.fromarray(image).save(path, quality=88, subsampling=2)
+        Image.fromarray(image).save(path, quality=int(rng.integers(82, 93)), subsampling=2)
+
+
+def bytes_of(folder, *ends):
+    files = [os.path.join(d, f) for d, _, fs in os.walk(folder) for f in fs if f.endswith(ends)]
+    return sum(map(os.path.getsize, files))
 
 
 def main():
@@ -133,10 +138,13 @@ def main():
             each = [statistics.median(column) / args.samples * 1e6 for column in zip(*rows)]
             print(f"{name:24} / {'MDSWriter' if kind == 'mds' else 'webdataset':10} {statistics.median(ratios):.2f} "
                   f"({ratios[0]:.2f}-{ratios[-1]:.2f})   {each[0]:.0f} and {each[1]:.0f} us a sample", flush=True)
-    shards = [os.path.join(d, f) for d, _, fs in os.walk(out("c")) for f in fs if f.endswith((".mds", ".tar"))]
-    size = sum(map(os.path.getsize, shards))
-    payload = sum(os.path.getsize(os.path.join(d, f)) for d, _, fs in os.walk(photos) for f in fs)
-    print(f"JPEG overhead of the last cache: {100 * (size / payload - 1):.2f} %")
+    payload = bytes_of(photos, ".jpg")
+    for layout, end in (("mds", ".mds"), ("wds", ".tar")):
+        ours["raw " + layout]()
+        raw = bytes_of(out("a"), end) / (args.samples * SIDE * SIDE * 3) - 1
+        packed(space, "--layout", layout)
+        jpeg = bytes_of(out("c"), end) / payload - 1
+        print(f"shards of {layout} above their payloads: raw {100 * raw:.2f} %, JPEGs of {payload / args.samples / 1000:.0f} kB {100 * jpeg:.2f} %")
     shutil.rmtree(work)
 
 

@@ -27,8 +27,10 @@ fn main() -> Result<()> {
     let texts = |row: u32| (paths[row as usize].as_str(), "class", "");
 
     let (mut number, mut first, mut in_shard) = (0, 0, 0);
-    let begin = |number| Shelf::new(form, &texts, &folder.join(form.shard_name("train", number)), samples);
-    let mut shelf = begin(number)?;
+    let begin = |number, memory| {
+        Shelf::new(form, &texts, &folder.join(form.shard_name("train", number)), samples, memory)
+    };
+    let mut shelf = begin(number, Vec::new())?;
     for i in 0..samples {
         let payload = pictures[i % pictures.len()].clone();
         let packed = Packed {
@@ -50,14 +52,14 @@ fn main() -> Result<()> {
         };
         let kept = Kept { row, hash: packed.hash };
         if shelf.is_full_for(&kept) {
-            shelf.finish("train", first)?;
+            let (_, _, memory) = shelf.finish("train", first)?;
             (number, first, in_shard) = (number + 1, first + in_shard, 0);
-            shelf = begin(number)?;
+            shelf = begin(number, memory)?;
         }
-        shelf.put(kept, packed)?;
+        shelf.put(kept, &packed)?;
         in_shard += 1;
     }
-    let (shard, _) = shelf.finish("train", first)?;
+    let (shard, _, _) = shelf.finish("train", first)?;
     println!("{} shards, the last of {} bytes", number + 1, shard.sum.bytes);
     Ok(())
 }

@@ -13,6 +13,7 @@ use super::watch::watcher;
 use crate::engine::cancel::Cancel;
 use crate::engine::flight::Flight;
 use crate::engine::pipe::Damage;
+use crate::entry::Entry;
 use crate::error::{Error, Result};
 use crate::fault::Cause;
 use crate::home::Home;
@@ -61,6 +62,9 @@ pub struct Args {
     /// Order of the samples: by lot from --seed, so that reading in order gives mixed batches; or that of the input
     #[arg(long, value_enum, default_value = "shuffled", value_name = "HOW")]
     order: OrderName,
+    /// Of an input with folds: fold K becomes the part `val` and all others `train`; without it each fold is a part
+    #[arg(long, value_name = "K", conflicts_with = "split")]
+    fold: Option<u8>,
     /// Complete a finished cache, or insist on continuing a run that was stopped: shards whose sources and bytes are
     /// the same stay
     #[arg(long)]
@@ -177,6 +181,36 @@ impl Args {
     }
 }
 
+/// Makes parts of the folds that `prep split --kfold` recorded: `fold0`, `fold1` …, beside `train` for what all folds
+/// train on; or `train` and `val`, where one of them is asked for. Rows without a fold keep the part that they have. True
+/// where parts of folds were made that nobody asked for.
+fn part_by_folds(listing: &mut Listing, home: &Home, asked: Option<u8>) -> Result<bool> {
+    if let Some(fold) = asked {
+        // Says which folds there are.
+        home.training(listing, None, Some(fold))?;
+    }
+    if !home.has_folds(listing) {
+        return Ok(false);
+    }
+    let folds = home.folds(listing)?;
+    let taken = |entry: &Entry, fold: &String| fold.is_empty() && entry.split == "val";
+    if asked.is_some() && listing.entries.iter().zip(&folds).any(|(entry, fold)| taken(entry, fold)) {
+        let why = "--fold makes a part `val`, and the split has one already beside its folds: pack without --fold, \
+                   then each fold is a part of its own";
+        return Err(Error::Usage(why.into()));
+    }
+    for (entry, text) in listing.entries.iter_mut().zip(folds) {
+        let fold = text.parse::<u8>().ok();
+        match (fold, asked) {
+            (None, _) if text.is_empty() => {}
+            (Some(fold), None) => entry.split = format!("fold{fold}"),
+            (Some(fold), Some(asked)) if fold == asked => entry.split = "val".into(),
+            _ => entry.split = "train".into(),
+        }
+    }
+    Ok(asked.is_none())
+}
+
 /// What the manifest of the input knows.
 fn known(listing: &Listing, home: &Home, folder: &Path) -> Result<Known> {
     let mut known = Known { source: encode(&place::relative(folder, &listing.root)), ..Known::default() };
@@ -211,7 +245,12 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal, flight: Option<&Fl
     let begun = Instant::now();
     let mut options = args.options(global.seed)?;
     let cancel = Cancel::on_signals();
-    let (listing, home) = run::list_at_home(&args.input, &args.input.options(), None, terminal)?;
+    let (mut listing, home) = run::list_at_home(&args.input, &args.input.options(), None, terminal)?;
+    if part_by_folds(&mut listing, &home, args.fold)? {
+        terminal.say(
+            "the input has folds: each becomes a part of its own, fold0, fold1 …; --fold K packs train and val",
+        );
+    }
     let folder = args.folder(&listing)?;
     if global.dry_run {
         let usable = listing.entries.iter().filter(|entry| entry.fault.is_none()).count();

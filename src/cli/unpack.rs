@@ -39,6 +39,11 @@ pub struct Args {
 /// What ends the run.
 pub fn run(args: &Args, global: &Global, terminal: &Terminal) -> Result<u8> {
     let cache = Cache::open(&args.dir)?;
+    if !cache.sealed {
+        terminal.warn(
+            "manifest.json was altered after it was written: `prep verify` tells whether the rest is whole",
+        );
+    }
     if global.dry_run {
         let samples = cache.splits.iter().map(|split| split.rows).sum();
         terminal.result(&format!(

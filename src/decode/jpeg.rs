@@ -215,6 +215,11 @@ fn note_surroundings(bytes: &[u8], walk: &Walk, notes: &mut Vec<Note>) {
 }
 
 impl Jpeg<'_> {
+    /// See [`super::strip_jpeg`].
+    pub fn stripped(&self) -> Option<Vec<u8>> {
+        mend::stripped(self.bytes, &self.walk)
+    }
+
     /// The eighths that are worth decoding at, beside the whole.
     pub fn fast_scales(&self) -> &'static [u8] {
         if self.baseline.is_some() { &baseline::SCALES } else { &FAST_SCALES }

@@ -121,8 +121,12 @@ pub fn strip_jpeg(bytes: &[u8]) -> Option<Vec<u8>> {
     if !bytes.starts_with(&[0xff, SOI]) {
         return None;
     }
-    let walk = walk::walk(bytes, 0).ok()?;
-    if !kind(&walk)?.plain {
+    stripped(bytes, &walk::walk(bytes, 0).ok()?)
+}
+
+/// See [`strip_jpeg`], for a file that was walked before.
+pub(super) fn stripped(bytes: &[u8], walk: &Walk) -> Option<Vec<u8>> {
+    if !kind(walk)?.plain {
         return None;
     }
     let mut out = Vec::with_capacity(walk.end? + JFIF.len());

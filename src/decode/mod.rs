@@ -172,6 +172,14 @@ impl Opened<'_> {
         self.profile.as_ref().is_some_and(|profile| codec.met.transform(profile, &mut Vec::new()).is_some())
     }
 
+    /// See [`strip_jpeg`]; `None` for everything but a plain JPEG.
+    pub fn stripped(&self) -> Option<Vec<u8>> {
+        match &self.body {
+            Body::Jpeg(jpeg) => jpeg.stripped(),
+            _ => None,
+        }
+    }
+
     /// The cheapest scale at which the part `part` (stored pixels) still has `gap` times the pixels of `to` along both
     /// sides: what a resampling filter needs to work as on the whole picture.
     pub fn scale_for(&self, part: (u32, u32), to: (u32, u32), gap: f64) -> Scale {

@@ -76,6 +76,11 @@ impl Read<'_> {
         self.opened.needs_profile(codec)
     }
 
+    /// See [`Opened::stripped`].
+    pub fn stripped(&self) -> Option<Vec<u8>> {
+        self.opened.stripped()
+    }
+
     /// See [`Opened::scale_for`].
     pub fn scale_for(&self, part: (u32, u32), to: (u32, u32), gap: f64) -> Scale {
         self.opened.scale_for(part, to, gap)

@@ -93,6 +93,13 @@ impl Write for Atomic {
         }
     }
 
+    fn write_vectored(&mut self, slices: &[io::IoSlice<'_>]) -> io::Result<usize> {
+        match &mut self.file {
+            Some(file) => file.write_vectored(slices),
+            None => Err(io::Error::other("the file is already committed")),
+        }
+    }
+
     fn flush(&mut self) -> io::Result<()> {
         self.file.as_mut().map_or(Ok(()), Write::flush)
     }

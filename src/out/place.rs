@@ -47,6 +47,30 @@ pub fn check_apart(input: &Path, output: &Path) -> Result<()> {
     )))
 }
 
+/// Refuses an output folder in whose place, or above whose place, lies something else: a file, a device, a link to nothing.
+///
+/// # Errors
+/// [`Error::Outputs`] naming it.
+pub fn check_folder(folder: &Path) -> Result<()> {
+    let there = folder.ancestors().filter(|at| !at.as_os_str().is_empty());
+    for at in there {
+        let Ok(meta) = at.symlink_metadata() else { continue };
+        let what = match (meta.file_type().is_symlink(), at.metadata()) {
+            (_, Ok(meta)) if meta.is_dir() => return Ok(()),
+            (true, Err(_)) => "a symbolic link that leads nowhere",
+            (_, Ok(meta)) if meta.is_file() => "a file",
+            _ => "no folder",
+        };
+        let below = if at == folder { "" } else { ", so nothing can be made below it" };
+        return Err(Error::Outputs(format!(
+            "the output folder {}: {} is {what}{below}; choose another with -o",
+            shown(folder),
+            shown(at)
+        )));
+    }
+    Ok(())
+}
+
 /// Refuses a place inside the input folder for what `option` names.
 ///
 /// # Errors

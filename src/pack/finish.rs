@@ -13,6 +13,7 @@ use super::{Done, Filled, Known, Options, Order, Report};
 use crate::decode::{Alpha, Icc};
 use crate::error::{Error, Result};
 use crate::fault::{Fault, Status};
+use crate::names::{plural, shown};
 use crate::out::{self};
 use crate::shards::sum::SummedFile;
 use crate::shards::tables::{self, Content, Counts};
@@ -52,7 +53,9 @@ pub fn run(
     }
     finished.retain(|f| !f.kept.is_empty());
     if finished.is_empty() {
-        return Err(Error::Usage("none of these rows is a usable picture".into()));
+        let path = |row: u32| listing.entries[row as usize].path.as_str();
+        let faults = left.iter().map(|(row, fault)| (path(*row), fault));
+        return Err(none_usable(listing.entries.len(), faults));
     }
     let mut files = BTreeMap::new();
     files.insert(LEFT_OUT.to_owned(), left_out(listing, folder, &left)?);
@@ -68,6 +71,29 @@ pub fn run(
         true,
     )?;
     Ok(report)
+}
+
+/// What is said where nothing can be packed: of the commonest reasons three, each with its first row.
+pub fn none_usable<'a>(rows: usize, faults: impl Iterator<Item = (&'a str, &'a Fault)>) -> Error {
+    let mut reasons: BTreeMap<&str, (usize, String)> = BTreeMap::new();
+    for (path, fault) in faults {
+        let first = || format!("{}: {}", shown(path), shown(&fault.to_string()));
+        reasons.entry(fault.cause.code()).or_insert_with(|| (0, first())).0 += 1;
+    }
+    let mut reasons: Vec<(usize, String)> = reasons.into_values().collect();
+    reasons.sort_by_key(|(n, _)| std::cmp::Reverse(*n));
+    let told: Vec<String> = reasons
+        .iter()
+        .take(3)
+        .map(|(n, first)| if *n == 1 { first.clone() } else { format!("{first} ({n} such rows)") })
+        .collect();
+    let more = if reasons.len() > told.len() { "; and others" } else { "" };
+    let what = if rows == 1 {
+        "the one row is not".into()
+    } else {
+        format!("none of the {} is", plural(rows, "row"))
+    };
+    Error::Usage(format!("{what} a usable picture: {}{more}", told.join("; ")))
 }
 
 /// Every row is in exactly one of the shards and the rows left out.

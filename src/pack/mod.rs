@@ -11,7 +11,7 @@ mod resume;
 pub mod shelf;
 mod sink;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use self::frame::Frame;
 use self::one::{Bench, Packed};
 use self::order::Part;
-use self::resume::{Line, Plan, Sums};
+use self::resume::{Input, Line, Plan, Sums};
 use self::shelf::Kept;
 use self::sink::Sink;
 use crate::decode::{Chroma, Contract, Icc};
@@ -34,7 +34,7 @@ use crate::names::shown;
 use crate::out::journal::{self, Journal};
 use crate::out::{self, Claim, place};
 use crate::shards::{Form, Layout, MANIFEST, Row, Shard, beton, flag};
-use crate::source::{Listing, labels_of};
+use crate::source::Listing;
 
 /// The journal, in prep's corner of the cache.
 const JOURNAL: &str = "pack.journal";
@@ -109,7 +109,8 @@ impl Options {
 
     /// Bytes that a run holds beside what is being decoded: the shard that is being filled, and payloads on their way.
     pub fn held(&self) -> u64 {
-        let shard = if self.form.layout == Layout::Beton { 0 } else { self.form.shard_size };
+        let held = matches!(self.form.layout, Layout::Mds | Layout::Npy);
+        let shard = if held { self.form.shard_size } else { 0 };
         shard + self.waiting
     }
 
@@ -179,23 +180,25 @@ pub fn run(
 ) -> Result<Report> {
     let parts = order::parts(listing, options.order, options.seed);
     if parts.is_empty() {
-        return Err(Error::Usage("none of these rows is a usable picture".into()));
+        let faults = listing.entries.iter().filter_map(|e| Some((e.path.as_str(), e.fault.as_ref()?)));
+        return Err(finish::none_usable(listing.entries.len(), faults));
     }
+    place::check_folder(folder)?;
     let before = check_ours(folder, &parts)?;
     let claim = Claim::take(folder)?;
     claim.sweep();
-    let heading = format!("{} input={}", options.heading(), digest(listing));
     let path = folder.join(Claim::CORNER).join(JOURNAL);
-    let (mut journal, lines) = open_journal(&path, folder, &heading, options)?;
+    let (mut journal, lines) = open_journal(&path, folder, options)?;
     for part in &parts {
         place::check_no_links(&folder.join(&part.folder), std::iter::empty())?;
     }
     let restarted = crew.flight.is_some_and(crate::engine::flight::Flight::has_verdicts);
-    let plan = resume::plan(folder, &parts, listing, &options.form, lines, restarted);
+    let input = Input::new(listing);
+    let plan = resume::plan(folder, &parts, &input, &options.form, lines, restarted);
     out::remove("beginning to change the cache", &folder.join(MANIFEST))?;
     out::sync_batch(folder)?;
 
-    let packer = Packer::new(listing, known, options, folder, &parts, &plan);
+    let packer = Packer { input: &input, listing, known, options, folder, parts: &parts, plan: &plan };
     let done = packer.run(pipe, crew, watch, &mut journal);
     watch.end();
     let settled = journal.settle();
@@ -233,12 +236,8 @@ fn check_ours(folder: &Path, parts: &[Part]) -> Result<Vec<String>> {
 }
 
 /// The journal and its lines, where they are to be continued.
-fn open_journal(
-    path: &Path,
-    folder: &Path,
-    heading: &str,
-    options: &Options,
-) -> Result<(Journal, Vec<Line>)> {
+fn open_journal(path: &Path, folder: &Path, options: &Options) -> Result<(Journal, Vec<Line>)> {
+    let heading = &options.heading();
     let (before, _) = journal::read_any(path)?;
     let finished = folder.join(MANIFEST).exists();
     // Where nothing was finished, the same command continues, and another one begins anew.
@@ -246,8 +245,9 @@ fn open_journal(
         let why = "holds a finished cache: --resume keeps its shards that are whole, --force makes all anew";
         return Err(Error::Outputs(format!("{} {why}", shown(folder))));
     }
-    if options.resume && !options.force && before.as_deref().is_some_and(|before| before != heading) {
-        let why = "was begun with other options, or its input has changed since: --force makes all anew";
+    if options.resume && !options.force && before.as_deref().is_some_and(|before| before != heading.as_str())
+    {
+        let why = "was made with other options, which give other shards: --force makes all anew";
         return Err(Error::Outputs(format!("{} {why}", shown(folder))));
     }
     if options.force && before.is_some() {
@@ -256,22 +256,6 @@ fn open_journal(
     }
     let (journal, lines) = Journal::open(path, folder, heading)?;
     Ok((journal, lines.iter().filter_map(|text| Line::parse(text)).collect()))
-}
-
-/// What the listing says, in few characters: shards hold only for the same rows, labels, groups and parts.
-fn digest(listing: &Listing) -> String {
-    let mut hasher = blake3::Hasher::new();
-    let mut text = |text: &str| {
-        hasher.update(&(text.len() as u64).to_le_bytes());
-        hasher.update(text.as_bytes());
-    };
-    listing.classes.iter().for_each(|class| text(class));
-    text("");
-    for entry in &listing.entries {
-        [&entry.path, &entry.label, &entry.group, &entry.split].iter().for_each(|t| text(t));
-        text(&entry.fault.as_ref().map(ToString::to_string).unwrap_or_default());
-    }
-    hasher.finalize().to_hex()[..32].to_owned()
 }
 
 /// A shard, its samples, and the sums of their pixels.
@@ -289,14 +273,13 @@ pub(super) struct Done {
 
 /// The sink's side of a run.
 struct Packer<'a> {
+    input: &'a Input<'a>,
     listing: &'a Listing,
     known: &'a Known,
     options: &'a Options,
     folder: &'a Path,
     parts: &'a [Part],
     plan: &'a Plan,
-    classes: HashMap<&'a str, i32>,
-    groups: HashMap<&'a str, i32>,
 }
 
 /// What the workers hand over: a payload or a fault, and the source's stamp before it was read.
@@ -305,28 +288,7 @@ struct Handed {
     stamp: [u64; 3],
 }
 
-impl<'a> Packer<'a> {
-    fn new(
-        listing: &'a Listing,
-        known: &'a Known,
-        options: &'a Options,
-        folder: &'a Path,
-        parts: &'a [Part],
-        plan: &'a Plan,
-    ) -> Self {
-        let classes = listing.classes.iter().zip(0..).map(|(name, i)| (name.as_str(), i)).collect();
-        let mut groups: Vec<&str> = listing
-            .entries
-            .iter()
-            .map(|entry| entry.group.as_str())
-            .filter(|group| !group.is_empty())
-            .collect();
-        groups.sort_unstable();
-        groups.dedup();
-        let groups = groups.into_iter().zip(0..).collect();
-        Self { listing, known, options, folder, parts, plan, classes, groups }
-    }
-
+impl Packer<'_> {
     fn run(
         &self,
         pipe: &Pipe,
@@ -421,13 +383,8 @@ impl<'a> Packer<'a> {
     /// The row of a payload, but for its offset.
     fn row(&self, row: u32, number: usize, packed: &Packed) -> Row {
         let entry = self.entry(row);
-        let mut labels: Vec<&str> = labels_of(&entry.label).collect();
-        labels.dedup();
-        let label = match labels.as_slice() {
-            [one] => self.classes.get(one).copied().unwrap_or(-1),
-            _ => -1,
-        };
-        let several = if labels.len() > 1 { flag::SEVERAL } else { 0 };
+        let (label, labels) = self.input.label(entry);
+        let several = if labels > 1 { flag::SEVERAL } else { 0 };
         Row {
             offset: 0,
             shard: number as u32,
@@ -435,7 +392,7 @@ impl<'a> Packer<'a> {
             h: packed.size.1,
             w: packed.size.0,
             label,
-            group: self.groups.get(entry.group.as_str()).copied().unwrap_or(-1),
+            group: self.input.group(entry),
             crc32: packed.crc32,
             row,
             flags: packed.flags | several,

@@ -186,13 +186,13 @@ impl<'a> Work<'a> {
         let flags = flag::JPEG | flag::COPIED;
         let size = read.header().size();
         if proven.is_some_and(|hash| read.hash.to_hex()[..32] == *hash) {
-            let stripped = decode::strip_jpeg(read.bytes);
+            let stripped = read.stripped();
             return Ok(stripped.map(|payload| Made { payload, size, flags, sums: None }));
         }
         let held = self.pipe.pixels(read, Scale::FULL, 0, self.item, codec)?;
         let sums = Some(ImageSums::of(&held.decoded.rgb));
         drop(held);
-        Ok(decode::strip_jpeg(read.bytes).map(|payload| Made { payload, size, flags, sums }))
+        Ok(read.stripped().map(|payload| Made { payload, size, flags, sums }))
     }
 
     /// The upright sRGB picture at the sample's size, and the memory that was taken for it.

@@ -8,10 +8,11 @@ use serde::{Deserialize, Serialize};
 use super::one::stamp;
 use super::order::Part;
 use super::shelf::Kept;
+use crate::entry::Entry;
 use crate::fault::Fault;
 use crate::measure::ImageSums;
 use crate::shards::{FileSum, Form, Row, Shard};
-use crate::source::Listing;
+use crate::source::{Listing, labels_of};
 
 /// Pixel sums of a shard, for the normalization constants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -91,6 +92,10 @@ pub struct Line {
     pub left: Vec<(u32, String)>,
     /// The source of each row of the stretch, in order.
     stamps: Vec<[u64; 3]>,
+    /// What the input said of these rows, and of the one after them that did not fit: see [`digest`].
+    said: String,
+    /// The source of the row that did not fit; none at the end of the part.
+    next: Option<[u64; 3]>,
     /// Sums of the pixels.
     pub sums: Sums,
 }
@@ -109,6 +114,10 @@ pub struct Stretch<'a> {
     pub left: Vec<(u32, String)>,
     /// Stamps of all rows in order, taken before they were read.
     pub stamps: Vec<[u64; 3]>,
+    /// See [`digest`]; of one row more, where there is one.
+    pub said: String,
+    /// The stamp of that row.
+    pub next: Option<[u64; 3]>,
     /// Sums of the pixels.
     pub sums: Sums,
 }
@@ -141,6 +150,8 @@ impl Line {
             samples: kept.iter().map(|kept| (numbers(&kept.row), kept.hex())).collect(),
             left: stretch.left,
             stamps: stretch.stamps,
+            said: stretch.said,
+            next: stretch.next,
             sums: stretch.sums,
         }
     }
@@ -166,21 +177,83 @@ impl Line {
         self.samples.iter().map(|(numbers, hash)| kept_of(numbers, hash, self.number)).collect()
     }
 
-    /// Are the sources of the stretch what they were? Faults that may be gone by now are tried again unless `same_run`.
-    fn sources_hold(&self, part: &Part, listing: &Listing, same_run: bool) -> bool {
+    /// Would the shard be the same again: the same rows, of which the input says the same, from sources that did not
+    /// change; and after them the row that did not fit, or the end of the part? Faults that may be gone by now are tried again unless `same_run`.
+    fn sources_hold(&self, part: &Part, input: &Input<'_>, same_run: bool) -> bool {
+        let listing = input.listing;
         let rows = part.rows.get(self.from..self.to);
         let Some(rows) = rows.filter(|rows| rows.len() == self.stamps.len()) else { return false };
+        let now = |row: &u32| stamp(&listing.entries[*row as usize].file);
+        let with_next = &part.rows[self.from..part.rows.len().min(self.to + 1)];
+        if self.said != digest(input, with_next) || self.next != part.rows.get(self.to).map(now) {
+            return false;
+        }
         let lasting = |(_, text): &(u32, String)| {
             Fault::parse(text).is_some_and(|fault| same_run || !fault.cause.is_transient())
         };
         let in_range = self.samples.iter().all(|(numbers, _)| rows.contains(&(numbers[0] as u32)));
         in_range
             && self.left.iter().all(lasting)
-            && rows
-                .iter()
-                .zip(&self.stamps)
-                .all(|(row, before)| stamp(&listing.entries[*row as usize].file) == *before)
+            && rows.iter().zip(&self.stamps).all(|(row, before)| now(row) == *before)
     }
+}
+
+/// What a shard takes from the input beside pictures.
+pub struct Input<'a> {
+    /// The rows.
+    pub listing: &'a Listing,
+    classes: HashMap<&'a str, i32>,
+    groups: HashMap<&'a str, i32>,
+}
+
+impl<'a> Input<'a> {
+    /// Gives classes and groups their indices.
+    pub fn new(listing: &'a Listing) -> Self {
+        let classes = listing.classes.iter().zip(0..).map(|(name, i)| (name.as_str(), i)).collect();
+        let mut groups: Vec<&str> = listing
+            .entries
+            .iter()
+            .map(|entry| entry.group.as_str())
+            .filter(|group| !group.is_empty())
+            .collect();
+        groups.sort_unstable();
+        groups.dedup();
+        Self { listing, classes, groups: groups.into_iter().zip(0..).collect() }
+    }
+
+    /// The index of the one class of `entry`, else -1; and how many classes it has.
+    pub fn label(&self, entry: &Entry) -> (i32, usize) {
+        let mut labels: Vec<&str> = labels_of(&entry.label).collect();
+        labels.dedup();
+        let label = match labels.as_slice() {
+            [one] => self.classes.get(one).copied().unwrap_or(-1),
+            _ => -1,
+        };
+        (label, labels.len())
+    }
+
+    /// The index of its group, -1 without one.
+    pub fn group(&self, entry: &Entry) -> i32 {
+        self.groups.get(entry.group.as_str()).copied().unwrap_or(-1)
+    }
+}
+
+/// Everything that the input says of `rows` and a shard repeats, in few characters: their places, paths, labels and groups
+/// with their indices. A file that was added elsewhere changes none of it where it comes after them in the input.
+pub fn digest(input: &Input<'_>, rows: &[u32]) -> String {
+    let mut hasher = blake3::Hasher::new();
+    let mut text = |text: &str, index: i64| {
+        hasher.update(&(text.len() as u64).to_le_bytes());
+        hasher.update(text.as_bytes());
+        hasher.update(&index.to_le_bytes());
+    };
+    for row in rows {
+        let entry = &input.listing.entries[*row as usize];
+        text(&entry.path, i64::from(*row));
+        text(&entry.label, i64::from(input.label(entry).0));
+        text(&entry.group, i64::from(input.group(entry)));
+    }
+    hasher.finalize().to_hex()[..32].to_owned()
 }
 
 fn kept_of(n: &[u64; 9], hash: &str, number: usize) -> Kept {
@@ -233,7 +306,7 @@ pub struct Plan {
 pub fn plan(
     root: &Path,
     parts: &[Part],
-    listing: &Listing,
+    input: &Input<'_>,
     form: &Form,
     lines: Vec<Line>,
     same_run: bool,
@@ -245,7 +318,7 @@ pub fn plan(
         let (mut number, mut at) = (0, 0);
         while let Some(line) = by_place.remove(&(part.name.clone(), number)) {
             let named = line.name == form.shard_name(&part.folder, number);
-            if !named || line.from != at || line.to <= at || !line.sources_hold(part, listing, same_run) {
+            if !named || line.from != at || line.to <= at || !line.sources_hold(part, input, same_run) {
                 break;
             }
             let (from, to) = (at, line.to);

@@ -1,5 +1,5 @@
-//! The shard that is being filled: held in memory until it is full, since its head tells what follows; or, for the one
-//! large file of `beton`, written as it comes.
+//! The shard that is being filled: held in memory until it is full, where its head tells what follows; or written as it
+//! comes: a tar, and the one large file of `beton`.
 
 use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -7,11 +7,10 @@ use std::path::{Path, PathBuf};
 use super::one::Packed;
 use crate::error::{Error, Result};
 use crate::out::Atomic;
-use crate::shards::sum::SummedFile;
-use crate::shards::{FileSum, Form, Layout, Piece, Place, Record, Row, Shard, Sheet, beton};
+use crate::shards::sum::{SummedFile, zeros};
+use crate::shards::{FileSum, Form, Layout, Piece, Place, Record, Row, Shard, Sheet, beton, tar};
 
 const DOING: &str = "writing a shard";
-const ZEROS: [u8; 4096] = [0; 4096];
 
 /// A sample that is in a shard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,6 +32,9 @@ impl Kept {
 /// The texts of a row: path, label, group.
 pub type Texts<'a> = &'a dyn Fn(u32) -> (&'a str, &'a str, &'a str);
 
+/// Memory that shards are held in, one after the other: fresh memory would cost more than writing it to the disk.
+pub type Memory = Vec<u8>;
+
 /// A shard being filled.
 pub struct Shelf<'a> {
     form: Form,
@@ -42,26 +44,38 @@ pub struct Shelf<'a> {
     bytes: u64,
     kept: Vec<Kept>,
     body: Body,
+    /// The payloads of [`Body::Held`], back to back.
+    memory: Memory,
 }
 
 enum Body {
-    Held(Vec<Vec<u8>>),
+    /// In memory, until the head can be written.
+    Held,
+    /// A tar, written as it grows; the sheet has its length alone.
+    Growing { file: Box<SummedFile>, sheet: Sheet },
+    /// A `beton`: payloads are written as they come, the head last.
     Streamed { file: Atomic, image0: u64, end: u64 },
 }
 
 impl<'a> Shelf<'a> {
-    /// An empty shard that will be the file at `path` and can get at most `most` samples.
+    /// An empty shard that will be the file at `path` and can get at most `most` samples. `memory` is what an earlier
+    /// shard gave back, or empty.
     ///
     /// # Errors
     /// [`Error::Write`].
-    pub fn new(form: Form, texts: Texts<'a>, path: &Path, most: usize) -> Result<Self> {
-        let body = if form.layout == Layout::Beton {
-            let image0 = beton::pages_at(&form, most);
-            Body::Streamed { file: Atomic::create(DOING, path)?, image0, end: image0 }
-        } else {
-            Body::Held(Vec::new())
+    pub fn new(form: Form, texts: Texts<'a>, path: &Path, most: usize, mut memory: Memory) -> Result<Self> {
+        let body = match form.layout {
+            Layout::Beton => {
+                let image0 = beton::pages_at(&form, most);
+                Body::Streamed { file: Atomic::create(DOING, path)?, image0, end: image0 }
+            }
+            Layout::Wds => {
+                Body::Growing { file: Box::new(SummedFile::create(DOING, path)?), sheet: Sheet::default() }
+            }
+            Layout::Mds | Layout::Npy => Body::Held,
         };
-        Ok(Self { form, texts, path: path.to_owned(), bytes: form.base(), kept: Vec::new(), body })
+        memory.clear();
+        Ok(Self { form, texts, path: path.to_owned(), bytes: form.base(), kept: Vec::new(), body, memory })
     }
 
     /// Is nothing in it?
@@ -83,15 +97,22 @@ impl<'a> Shelf<'a> {
     ///
     /// # Errors
     /// [`Error::Write`].
-    pub fn put(&mut self, mut kept: Kept, packed: Packed) -> Result<()> {
+    pub fn put(&mut self, mut kept: Kept, packed: &Packed) -> Result<()> {
         self.bytes += self.cost(&kept);
         match &mut self.body {
-            Body::Held(payloads) => payloads.push(packed.payload),
+            Body::Held => self.memory.extend_from_slice(&packed.payload),
+            Body::Growing { file, sheet } => {
+                let hash = kept.hex();
+                tar::add(sheet, 0, &record(self.texts, &kept, &hash));
+                kept.row.offset = sheet.offsets.pop().unwrap_or_default();
+                slices(sheet, &packed.payload)?.into_iter().try_for_each(|slice| file.put(slice))?;
+                sheet.pieces.clear();
+            }
             Body::Streamed { file, end, .. } => {
                 let at = beton::next(&self.form, *end, kept.row.size);
                 let written = file
                     .seek(SeekFrom::Start(at))
-                    .and_then(|_| packed.payload.chunks(512 << 10).try_for_each(|part| file.write_all(part)));
+                    .and_then(|_| packed.payload.chunks(128 << 10).try_for_each(|part| file.write_all(part)));
                 written.map_err(|e| Error::write(DOING, &self.path, e))?;
                 kept.row.offset = at;
                 *end = at + u64::from(kept.row.size);
@@ -102,33 +123,53 @@ impl<'a> Shelf<'a> {
     }
 
     /// Writes what is left to write, gives the file its name, and tells the shard and its samples, whose offsets are
-    /// now known. `split` and `first` as in [`Place`].
+    /// now known; and gives the memory back. `split` and `first` as in [`Place`].
     ///
     /// # Errors
     /// [`Error::Write`].
-    pub fn finish(mut self, split: &str, first: usize) -> Result<(Shard, Vec<Kept>)> {
-        let hashes: Vec<String> = self.kept.iter().map(Kept::hex).collect();
-        let records: Vec<Record<'_>> =
-            self.kept.iter().zip(&hashes).map(|(kept, hash)| record(self.texts, kept, hash)).collect();
-        let image0 = match &self.body {
-            Body::Held(_) => 0,
-            Body::Streamed { image0, .. } => *image0,
+    pub fn finish(self, split: &str, first: usize) -> Result<(Shard, Vec<Kept>, Memory)> {
+        let Self { form, texts, path, mut kept, body, memory, .. } = self;
+        let (sum, image0) = match body {
+            Body::Growing { mut file, mut sheet } => {
+                tar::end(&mut sheet);
+                slices(&sheet, &[])?.into_iter().try_for_each(|slice| file.put(slice))?;
+                (file.commit()?, kept.first().map_or(0, |kept| kept.row.offset))
+            }
+            Body::Held => {
+                let sheet = sheet_of(&form, texts, &Place { split, first, image0: 0 }, &mut kept)?;
+                let mut file = SummedFile::create(DOING, &path)?;
+                file.put_slices(slices(&sheet, &memory)?.into_iter())?;
+                (whole(file.commit()?, &sheet)?, sheet.image0())
+            }
+            Body::Streamed { file, image0, .. } => {
+                let sheet = sheet_of(&form, texts, &Place { split, first, image0 }, &mut kept)?;
+                (whole(fill_in(file, &path, &sheet)?, &sheet)?, image0)
+            }
         };
-        let sheet = self.form.sheet(&Place { split, first, image0 }, &records)?;
-        drop(records);
-        let sum = match self.body {
-            Body::Held(payloads) => write(&self.path, &sheet, payloads)?,
-            Body::Streamed { file, .. } => fill_in(file, &self.path, &sheet)?,
-        };
-        if sum.bytes != sheet.len {
-            return Err(Error::Internal(format!("a shard has {} bytes of {}", sum.bytes, sheet.len)));
-        }
-        for (kept, offset) in self.kept.iter_mut().zip(&sheet.offsets) {
-            kept.row.offset = *offset;
-        }
-        let name = self.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        let image0 = if image0 > 0 { image0 } else { sheet.image0() };
-        Ok((Shard { name, sum, rows: self.kept.len(), image0 }, self.kept))
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        Ok((Shard { name, sum, rows: kept.len(), image0 }, kept, memory))
+    }
+}
+
+/// The plan of the shard; the samples learn their offsets.
+fn sheet_of(form: &Form, texts: Texts<'_>, place: &Place<'_>, kept: &mut [Kept]) -> Result<Sheet> {
+    let hashes: Vec<String> = kept.iter().map(Kept::hex).collect();
+    let records: Vec<Record<'_>> =
+        kept.iter().zip(&hashes).map(|(kept, hash)| record(texts, kept, hash)).collect();
+    let sheet = form.sheet(place, &records)?;
+    drop(records);
+    for (kept, offset) in kept.iter_mut().zip(&sheet.offsets) {
+        kept.row.offset = *offset;
+    }
+    Ok(sheet)
+}
+
+/// `sum`, when the file came out as planned.
+fn whole(sum: FileSum, sheet: &Sheet) -> Result<FileSum> {
+    if sum.bytes == sheet.len {
+        Ok(sum)
+    } else {
+        Err(Error::Internal(format!("a shard has {} bytes of {}", sum.bytes, sheet.len)))
     }
 }
 
@@ -138,27 +179,24 @@ pub fn record<'a: 'b, 'b>(texts: Texts<'a>, kept: &Kept, hash: &'b str) -> Recor
     Record { row: kept.row, path, hash, label, group }
 }
 
-fn write(path: &Path, sheet: &Sheet, mut payloads: Vec<Vec<u8>>) -> Result<FileSum> {
-    let mut file = SummedFile::create(DOING, path)?;
+/// The bytes of the pieces of a sheet, in order; `payloads` has those of its samples, back to back.
+fn slices<'s>(sheet: &'s Sheet, payloads: &'s [u8]) -> Result<Vec<&'s [u8]>> {
+    let mut out = Vec::with_capacity(sheet.pieces.len());
+    let mut left = payloads;
     for piece in &sheet.pieces {
         match piece {
-            Piece::Bytes(_, bytes) => file.put(bytes)?,
-            Piece::Zeros(_, n) => {
-                let mut left = *n as usize;
-                while left > 0 {
-                    let now = left.min(ZEROS.len());
-                    file.put(&ZEROS[..now])?;
-                    left -= now;
-                }
-            }
-            Piece::Payload(i, _) => {
-                // Freed as it is written.
-                let payload = payloads.get_mut(*i).map(std::mem::take).unwrap_or_default();
-                file.put(&payload)?;
+            Piece::Bytes(_, bytes) => out.push(bytes.as_slice()),
+            Piece::Zeros(_, n) => out.extend(zeros(*n)),
+            Piece::Payload(_, n) => {
+                let (payload, rest) = left
+                    .split_at_checked(*n as usize)
+                    .ok_or_else(|| Error::Internal("a payload is not as long as its record says".into()))?;
+                out.push(payload);
+                left = rest;
             }
         }
     }
-    file.commit()
+    Ok(out)
 }
 
 /// Everything but payloads, which are there, and zeros, which a gap is.

@@ -1,8 +1,8 @@
 //! The end of the pipe: results in order become shards, one at a time, and lines of the journal.
 
-use super::resume::{Line, Run, Stretch, Sums};
-use super::shelf::{Kept, Shelf, Texts};
-use super::{Done, Handed, Packer};
+use super::resume::{Line, Run, Stretch, Sums, digest};
+use super::shelf::{Kept, Memory, Shelf, Texts};
+use super::{Done, Handed, Packer, one};
 use crate::error::{Error, Result};
 use crate::out::journal::Journal;
 
@@ -28,12 +28,14 @@ pub struct Sink<'a, 'j> {
     done: Done,
     journal: &'j mut Journal,
     unclaimed: u64,
+    /// Of the last shard, for the next.
+    memory: Memory,
 }
 
 impl<'a, 'j> Sink<'a, 'j> {
     /// Begins with what is `done` already.
     pub fn new(packer: &'a Packer<'a>, texts: Texts<'a>, done: Done, journal: &'j mut Journal) -> Self {
-        Self { packer, texts, current: None, done, journal, unclaimed: 0 }
+        Self { packer, texts, current: None, done, journal, unclaimed: 0, memory: Memory::new() }
     }
 
     /// Takes the row at place `at` of its part.
@@ -64,7 +66,7 @@ impl<'a, 'j> Sink<'a, 'j> {
                     kept.row.shard = number as u32;
                 }
                 current.sums.add(packed.sums.as_ref());
-                current.shelf.put(kept, packed)?;
+                current.shelf.put(kept, &packed)?;
             }
         }
         current.stamps.push(handed.stamp);
@@ -81,11 +83,12 @@ impl<'a, 'j> Sink<'a, 'j> {
         Ok(self.done)
     }
 
-    fn begin(&self, run: Run, number: usize, from: usize) -> Result<Current<'a>> {
+    fn begin(&mut self, run: Run, number: usize, from: usize) -> Result<Current<'a>> {
         let form = self.packer.options.form;
         let folder = &self.packer.parts[run.part].folder;
         let path = self.packer.folder.join(folder).join(form.shard_name(folder, number));
-        let shelf = Shelf::new(form, self.texts, &path, run.to - from)?;
+        let memory = std::mem::take(&mut self.memory);
+        let shelf = Shelf::new(form, self.texts, &path, run.to - from, memory)?;
         let (left, stamps) = (Vec::new(), Vec::new());
         Ok(Current { shelf, run, number, from, left, stamps, sums: Sums::default() })
     }
@@ -100,13 +103,17 @@ impl<'a, 'j> Sink<'a, 'j> {
         let part = &self.packer.parts[run.part];
         let shards = &mut self.done.shards[run.part];
         let first = shards.range(..number).map(|(_, (shard, _, _))| shard.rows).sum();
-        let (shard, kept) = shelf.finish(&part.name, first)?;
+        let (shard, kept, memory) = shelf.finish(&part.name, first)?;
+        self.memory = memory;
         if run.one.is_some_and(|samples| samples != kept.len()) {
             let why = "a source changed while its shard was made anew; --force makes all anew";
             return Err(Error::Outputs(why.into()));
         }
         let to = to.unwrap_or(run.to);
-        let line = Line::new(Stretch { part, number, from, to, left, stamps, sums }, &shard, &kept);
+        let next = part.rows.get(to).map(|row| one::stamp(&self.packer.entry(*row).file));
+        let said = digest(self.packer.input, &part.rows[from..part.rows.len().min(to + 1)]);
+        let stretch = Stretch { part, number, from, to, left, stamps, said, next, sums };
+        let line = Line::new(stretch, &shard, &kept);
         self.unclaimed += shard.sum.bytes;
         shards.insert(number, (shard, kept, sums));
         self.journal.claim(line.to_text())?;

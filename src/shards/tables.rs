@@ -8,7 +8,7 @@ use super::{Form, Place, Record, Row, Shard, index, npy};
 use crate::error::{Error, Result};
 use crate::names::shown;
 use crate::source::labels_of;
-use crate::table::{self, Table, csv_out};
+use crate::table::{self, Header, Table, csv_out};
 
 const DOING: &str = "writing the tables of the shards";
 
@@ -48,7 +48,7 @@ pub struct Counts {
 pub fn write(root: &Path, content: &Content<'_>) -> Result<(BTreeMap<String, FileSum>, Counts)> {
     let mut sums = BTreeMap::new();
     let folder = root.join(content.folder);
-    let mut put = |name: &str, fill: &mut dyn FnMut(&mut SummedFile<'_>) -> Result<()>| -> Result<()> {
+    let mut put = |name: &str, fill: &mut dyn FnMut(&mut SummedFile) -> Result<()>| -> Result<()> {
         let path = folder.join(name);
         let mut file = SummedFile::create(DOING, &path)?;
         fill(&mut file)?;
@@ -94,7 +94,7 @@ pub fn write(root: &Path, content: &Content<'_>) -> Result<(BTreeMap<String, Fil
     Ok((sums, counts))
 }
 
-fn ids(content: &Content<'_>, file: &mut SummedFile<'_>, folder: &Path) -> Result<()> {
+fn ids(content: &Content<'_>, file: &mut SummedFile, folder: &Path) -> Result<()> {
     let trouble = |e: csv::Error| Error::write(DOING, folder.join("ids.csv"), e.into());
     let mut csv = csv_out(file);
     csv.write_record(IDS).map_err(trouble)?;
@@ -142,18 +142,27 @@ pub struct Loaded {
 }
 
 impl Loaded {
-    /// Reads both from `folder`, which must hold `samples` samples.
+    /// Reads both from `folder`, which must hold `samples` samples; with `sums`, their bytes must have these.
     ///
     /// # Errors
     /// [`Error::Table`] where a table is not as it was written.
-    pub fn read(folder: &Path, samples: usize) -> Result<Self> {
-        let path = folder.join("rows.npy");
-        let bytes = table::load(&path)?;
+    pub fn read(folder: &Path, samples: usize, sums: Option<&BTreeMap<String, FileSum>>) -> Result<Self> {
+        let load = |name: &str| {
+            let path = folder.join(name);
+            let bytes = table::load(&path)?;
+            if sums.is_some_and(|sums| sums.get(name) != Some(&FileSum::of(&bytes))) {
+                let why = "its bytes are not those that were written: `prep verify` tells what is damaged, and with \
+                           --repair-index makes the tables anew from the shards";
+                return Err(Error::table(&path, None, why));
+            }
+            Ok((path, bytes))
+        };
+        let (path, bytes) = load("rows.npy")?;
         let data = npy::data(&path, &bytes, Row::DESCR, Row::BYTES)?;
         let rows: Vec<Row> = data.as_chunks::<{ Row::BYTES }>().0.iter().map(Row::from_bytes).collect();
         drop(bytes);
-        let ids_path = folder.join("ids.csv");
-        let ids = table::read(&ids_path)?;
+        let (ids_path, bytes) = load("ids.csv")?;
+        let ids = table::parse(&ids_path, bytes, Header::Names)?;
         let wrong = |line: Option<u64>, why: String| {
             Error::table(&ids_path, line, format!("{why}; `prep verify --repair-index` makes it anew"))
         };

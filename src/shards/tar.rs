@@ -105,20 +105,30 @@ pub fn cost(record: &Record<'_>) -> u64 {
 pub fn sheet(records: &[Record<'_>]) -> Sheet {
     let mut sheet = Sheet::default();
     for (i, record) in records.iter().enumerate() {
-        for (name, head, has_payload) in members(record) {
-            let payload = if has_payload { record.row.size } else { 0 };
-            let size = head.len() as u64 + u64::from(payload);
-            let mut block = header(&name, size);
-            block.extend(head);
-            sheet.bytes(Part::Frame(i), block);
-            if has_payload {
-                sheet.payload(i, payload);
-            }
-            sheet.zeros_to(Part::Padding, align(sheet.len, BLOCK));
-        }
+        add(&mut sheet, i, record);
     }
-    sheet.zeros_to(Part::Padding, align(sheet.len + 2 * BLOCK, END));
+    end(&mut sheet);
     sheet
+}
+
+/// Adds the members of sample `i` to the archive so far.
+pub fn add(sheet: &mut Sheet, i: usize, record: &Record<'_>) {
+    for (name, head, has_payload) in members(record) {
+        let payload = if has_payload { record.row.size } else { 0 };
+        let size = head.len() as u64 + u64::from(payload);
+        let mut block = header(&name, size);
+        block.extend(head);
+        sheet.bytes(Part::Frame(i), block);
+        if has_payload {
+            sheet.payload(i, payload);
+        }
+        sheet.zeros_to(Part::Padding, align(sheet.len, BLOCK));
+    }
+}
+
+/// Ends the archive.
+pub fn end(sheet: &mut Sheet) {
+    sheet.zeros_to(Part::Padding, align(sheet.len + 2 * BLOCK, END));
 }
 
 /// The members of each sample, for indexes: the same walk as [`sheet`].

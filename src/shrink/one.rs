@@ -214,7 +214,7 @@ impl Work<'_> {
         self.notes.append(&mut held.decoded.notes);
         let size = held.decoded.rgb.size();
         let salvaged = self.notes.iter().any(|note| note.kind == Oddity::Salvaged);
-        match crate::decode::strip_jpeg(read.bytes).filter(|_| !salvaged) {
+        match read.stripped().filter(|_| !salvaged) {
             Some(bytes) => {
                 *self.encoded = bytes;
                 self.notes.push(Note::plain(Oddity::Copied));

@@ -49,7 +49,7 @@ impl Job<'_> {
 /// Writes the samples of `cache` below `folder`, which must be new or empty; of one part where `split` names it.
 ///
 /// # Errors
-/// A folder that is not empty, tables that do not fit the shards, [`Error::Write`].
+/// A folder that is not empty; tables that are not those that were written, or do not fit the shards; [`Error::Write`].
 pub fn run(
     cache: &Cache,
     split: Option<&str>,
@@ -57,6 +57,7 @@ pub fn run(
     crew: &Crew<'_>,
     watch: &mut dyn Watch,
 ) -> Result<Report> {
+    place::check_folder(folder)?;
     check_empty(folder)?;
     place::check_apart(&cache.folder, folder)?;
     let parts: Vec<&Split> =
@@ -65,7 +66,7 @@ pub fn run(
         let there: Vec<String> = cache.splits.iter().map(|part| shown(&part.name).to_string()).collect();
         return Err(Error::Usage(format!("the cache has no such part; it has {}", there.join(", "))));
     }
-    let tables = parts.iter().map(|part| cache.load(part)).collect::<Result<Vec<Loaded>>>()?;
+    let tables = parts.iter().map(|part| cache.load_proven(part)).collect::<Result<Vec<Loaded>>>()?;
     let jobs: Vec<Job<'_>> = parts
         .iter()
         .zip(&tables)
@@ -84,11 +85,13 @@ pub fn run(
 
 fn check_empty(folder: &Path) -> Result<()> {
     match fs::read_dir(folder).map(|mut entries| entries.next().is_some()) {
+        Ok(false) => Ok(()),
         Ok(true) => Err(Error::Outputs(format!(
             "the output folder {} is not empty; choose another with -o",
             shown(folder)
         ))),
-        _ => Ok(()),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(e) => Err(Error::read("looking into the output folder", folder, e)),
     }
 }
 

@@ -84,12 +84,18 @@ fn exhaust(folder: &Path, from: usize, step: usize) -> usize {
     bytes.len()
 }
 
+/// Every byte in a release build (`cargo test --release`) or with PREP_TEST_EXHAUSTIVE=1; unoptimised that takes minutes,
+/// so else one in `few`.
+fn step(few: usize) -> usize {
+    let all = !cfg!(debug_assertions) || std::env::var_os("PREP_TEST_EXHAUSTIVE").is_some();
+    if all { 1 } else { few }
+}
+
 #[test]
 fn every_flip_and_every_cut_of_a_shard_of_64_kb_is_found_and_named() {
     let env = Env::new();
     one_shard(&env, "raw", &["--size", "32x40"], 15);
-    // In a release build every byte (`cargo test --release`); unoptimised that would take a minute.
-    let step = if cfg!(debug_assertions) { 23 } else { 1 };
+    let step = step(23);
     let bytes = exhaust(&env.path("raw"), 0, step);
     assert!((50_000..70_000).contains(&bytes), "{bytes}");
 }
@@ -97,7 +103,7 @@ fn every_flip_and_every_cut_of_a_shard_of_64_kb_is_found_and_named() {
 #[test]
 fn every_flip_and_every_cut_is_found_in_the_other_layouts() {
     let env = Env::new();
-    let step = if cfg!(debug_assertions) { 31 } else { 1 };
+    let step = step(31);
     for (out, args) in [
         ("jpeg", vec!["--store", "jpeg"]),
         ("wds", vec!["--layout", "wds", "--store", "jpeg"]),

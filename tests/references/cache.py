@@ -247,6 +247,117 @@ def hostile(good, work):
     print(f"{len(nonsense)} kinds of nonsense, flips and cuts end in errors that say where")
 
 
+NONSENSE = [None, -1, 2**63, 10**30, 1.5, float("nan"), "x", "../x", "a\0b", [], [1], {"a": 1}, True, "gone"]
+
+
+def leaves(value, at=()):
+    """Where every value of a manifest stands, tables and lists among them."""
+    pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, below in pairs:
+        yield (*at, key)
+        yield from leaves(below, (*at, key))
+
+
+def everything(path):
+    """All that a reader does with a cache."""
+    cache = Cache(path)
+    split = cache.split(cache.splits[0])
+    jpeg = cache.store == "jpeg"
+    seen = split.at(8) if jpeg or not split.shape else split
+    samples = range(len(split))
+    repr(cache), seen.batch(samples, io="direct"), split.ids(), split.labels.sum(), split.at(6, crop="random").batch(samples)
+    if len(split):
+        split[0], split[-1], split.payload(0)
+    if split._stride and split.shape and not jpeg:
+        [split.shard(k).sum() for k in range(len(split._names))]
+    for balanced in (False, True):
+        try:
+            list(seen.loader(4, check=True, balanced=balanced))
+        except ValueError as e:
+            assert "needs samples with labels" in str(e), e
+
+
+def fuzzed(good, work):
+    """Whatever a manifest, a table or a shard says: what comes of it is an answer or a CacheError, and never another error,
+    a crash or an endless wait."""
+    path, (part, about) = work + "/fuzzed", next(iter(good.manifest["splits"].items()))
+    shutil.rmtree(path, ignore_errors=True)
+    shutil.copytree(good.path, path)
+    refused = []
+
+    def attempt(what, manifest):
+        json.dump(manifest, open(path + "/manifest.json", "w"))
+        try:
+            everything(path)
+        except CacheError:
+            refused.append(True)
+        except Exception as e:
+            raise AssertionError(f"{what}: {type(e).__name__}: {e}") from e
+        else:
+            refused.append(False)
+
+    rng = np.random.default_rng(len(good.path))
+    for at in leaves(good.manifest):
+        for value in rng.choice(np.array(NONSENSE, object), 3, replace=False):
+            m = json.loads(json.dumps(good.manifest))
+            inner = m
+            for key in at[:-1]:
+                inner = inner[key]
+            if value == "gone":
+                del inner[at[-1]]
+            else:
+                inner[at[-1]] = value
+            attempt((at, value), m)
+    files = [(name, about["tables"]) for name in (*prep_cache.TABLES, "ids.csv")] + [(s["name"], s) for s in about["shards"]]
+    for name, entry in files:
+        file = f"{path}/{part}/{name}"
+        data = open(file, "rb").read()
+        made = [b"", data[:-1], data + b"\0", data[:70], b"\xff" * len(data), bytes(len(data)), b'"' * 200_000, b"sample\n" + b"1" * 200_000]
+        for k in rng.integers(0, min(len(data), 128), 60):  # headers of NumPy's files are a program of sorts
+            made.append(data[:k] + rng.choice(np.frombuffer(b"'([{,:\"9L\0\xff", "S1")).ljust(1, b"\0") + data[k + 1:])
+        for _ in range(40):
+            body = bytearray(data)
+            for k in rng.integers(0, len(data), 3):
+                body[k] = rng.choice([0, 1, 127, 128, 255])
+            made.append(bytes(body))
+        for content in [*made, None]:
+            os.remove(file)  # a new file each time: the old one may still be mapped
+            open(file, "wb").write(content) if content is not None else os.mkfifo(file)
+            m = json.loads(json.dumps(good.manifest))
+            split = m["splits"][part]
+            told = split["tables"][name] if name in split["tables"] else next(s for s in split["shards"] if s["name"] == name)
+            told["bytes"] = len(content or b"")
+            attempt((name, content and content[:80]), m)
+        os.remove(file)
+        open(file, "wb").write(data)
+    assert 100 < sum(refused) < len(refused)
+    return len(refused)
+
+
+def golden():
+    """Caches that earlier versions wrote; tests/it/golden_cache.rs makes and describes them."""
+    root, seen = os.path.join(ROOT, "tests", "golden"), 0
+    y, x, c = np.mgrid[0:12, 0:20, 0:3]
+    for schema in range(1, prep_cache.SCHEMA + 1):
+        for name in sorted(os.listdir(f"{root}/cache-{schema}")):
+            cache = Cache(f"{root}/cache-{schema}/{name}")
+            assert cache.splits == ["train", "val"] and cache.classes == ["ant", "bee"]
+            numbers = []
+            for part in cache.splits:
+                split = cache.split(part)
+                for i, row in enumerate(split.ids()):
+                    number = int(row["path"].split("/")[-1].split(".")[0])
+                    numbers.append(number)
+                    picture, label = split[i]
+                    off = np.abs(picture.astype(int) - (20 + 4 * x + 3 * y + 9 * number + 20 * c)).max()
+                    assert off <= (12 if cache.store == "jpeg" else 0) and label == number % 2, (name, row, off)
+                    assert part == ("val" if number % 4 == 3 else "train")
+            assert sorted(numbers) == list(range(8))
+            seen += 1
+    assert seen >= 4
+    return [Cache(f"{root}/cache-1/{name}") for name in ("mds-raw", "mds-jpeg", "wds-raw", "npy-raw")]
+
+
 def off_pillow(split, want, side):
     """How far .at(side) is from Pillow's own resize and crop of the whole picture: the largest mean of a picture."""
     ids, picked, off = split.ids(), range(0, len(split), 7), []
@@ -320,6 +431,9 @@ def main():
         orders(good.split("all"))
         processes(good.split("all"))
         hostile(good, work)
+        few = pack(work + "/jpegs", work + "/few", "--layout", "mds", "--store", "jpeg", "--size", "200x200", "--quality", "5")
+        assert few.split("all").at(200).batch([0, 1])[0].shape == (2, 200, 200, 3), "a JPEG may be smaller than its pixels"
+        print(f"{sum(fuzzed(cache, work) for cache in golden()[:2])} fuzzed caches end in answers or CacheErrors; golden caches hold what they held")
 
 
 if __name__ == "__main__":
