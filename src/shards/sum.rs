@@ -92,7 +92,7 @@ impl Summing {
 
 /// A file that is written whole or not at all, and summed on the way.
 ///
-/// What is put in is gathered into pieces of [`WRITE`] bytes, so that every call to the kernel but the last has this
+/// What is put in is gathered into pieces of `WRITE` bytes, so that every call to the kernel but the last has this
 /// size and begins at a multiple of it: the page cache then takes whole large folios.
 pub struct SummedFile {
     file: Atomic,
