@@ -128,7 +128,13 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal, flight: Option<&Fl
     run::tell_cache(cache.as_ref(), survey.decoded, terminal);
     let alike = alike(args, &survey, (pipe.threads, &cancel), terminal)?;
     let others = match &other {
-        Some(there) => against(args, there, &survey, (&pipe, &crew), global, terminal)?,
+        Some(there) => {
+            let found = against(args, there, &survey, (&pipe, &crew), global, terminal)?;
+            let (here, other) = (found.len(), args.against.as_deref().unwrap_or(Path::new("")));
+            let (images, other) = (plural(there.entries.len(), "image"), shown(other));
+            terminal.say(&format!("{here} of this set are among the {images} of {other}"));
+            found
+        }
         None => Vec::new(),
     };
     let findings = audit::judge(&listing, &survey.facts, &alike, others.clone(), &choice);
@@ -180,6 +186,12 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal, flight: Option<&Fl
                 "Excluded {rows} in {place} (nothing is kept for prep undo: there is no place for it)"
             ),
         });
+    }
+    if excluded.disputed > 0 {
+        let sets = plural(excluded.disputed, "set");
+        terminal.say(&format!(
+            "{sets} of copies stay whole, because their labels differ: prep audit --explain D004 says what to do"
+        ));
     }
     if !global.json && !excludes {
         terminal.say(&words::next(&input, &findings, page.is_some()));
@@ -290,12 +302,13 @@ fn check_outputs(args: &Args, page: Option<&Path>) -> Result<()> {
         (args.findings.as_deref(), &|text| is_table(text, &audit::FINDINGS)),
         (page, &crate::page::is_ours),
     ];
-    let mut taken: Vec<&Path> = Vec::new();
+    let mut taken: Vec<PathBuf> = Vec::new();
     for (path, is_ours) in outputs.into_iter().filter_map(|(path, is_ours)| Some((path?, is_ours))) {
-        if taken.contains(&path) {
+        let place = run::real_place(path).unwrap_or_else(|| path.to_owned());
+        if taken.contains(&place) {
             return Err(Error::Usage(format!("{} is named for two outputs", shown(path))));
         }
-        taken.push(path);
+        taken.push(place);
         let Ok(meta) = path.metadata() else { continue };
         if !meta.is_file() || !is_ours(&beginning(path)) {
             return Err(Error::Outputs(format!(
