@@ -68,5 +68,9 @@ impl Numbers {
 
 /// A number as people write it; very large and very small ones with a power of ten.
 fn short(number: f64) -> String {
-    if number == 0.0 || (1e-6..1e15).contains(&number.abs()) { number.to_string() } else { format!("{number:e}") }
+    if number == 0.0 || (1e-6..1e15).contains(&number.abs()) {
+        number.to_string()
+    } else {
+        format!("{number:e}")
+    }
 }

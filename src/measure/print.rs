@@ -278,9 +278,9 @@ impl Loops for Codes<'_> {
                 }
             }
         }
-        for at in PARTS.len()..Window::COUNT {
+        for (at, window) in windows.iter_mut().enumerate().skip(PARTS.len()) {
             AXES[0].rows(&seen_through(Window::at(at), self.0), &mut rows);
-            windows[at] = AXES[0].code(&rows);
+            *window = AXES[0].code(&rows);
         }
         (code, windows)
     }

@@ -96,7 +96,8 @@ fn parts(fd: &OwnedFd) -> Option<HashSet<OsString>> {
     }
     let text = open(fd, shards::MANIFEST).and_then(|file| head(file, LIMIT))?;
     let told = serde_json::from_slice::<Told>(&text).ok()?;
-    (told.kind == "prep-cache").then(|| told.splits.into_keys().chain(told.files.into_keys()).map(OsString::from).collect())
+    (told.kind == "prep-cache")
+        .then(|| told.splits.into_keys().chain(told.files.into_keys()).map(OsString::from).collect())
 }
 
 /// The sidecar of a workspace has what decides the bytes of its copies; that of a set of the user's has not.

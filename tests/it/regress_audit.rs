@@ -50,7 +50,11 @@ fn taking_copies_out_decided_which_of_two_labels_is_right() {
         fs::copy(env.path("d").join(from), env.path("d").join(to)).unwrap();
     }
     let ran = env.run(&["audit", "d", "--exclude", "D001"]);
-    assert!(ran.stderr.contains("Excluded 1 image") && ran.stderr.contains("1 set of copies"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("Excluded 1 image") && ran.stderr.contains("1 set of copies"),
+        "{}",
+        ran.stderr
+    );
     assert_eq!((ran.code, excluded(&env)), (Some(1), vec!["cat/copy.jpg".to_owned()]));
     // Its own code takes all of it, and then there is nothing left to say.
     let ran = env.run(&["audit", "d", "--exclude", "D001,D004"]);
@@ -132,4 +136,31 @@ fn a_label_of_three_hundred_digits_filled_the_screen() {
     env.write("d/labels.csv", table.as_bytes());
     let ran = env.ok(&["audit", "d", "--fail-on", "never"]);
     assert!(ran.stdout.contains("labels are numbers from 1e-320 to 23.5"), "{}", ran.stdout);
+}
+
+#[test]
+fn a_limit_of_pixels_did_not_hold_for_what_the_cache_had() {
+    let env = classes();
+    env.ok(&["audit", "d", "--fail-on", "never"]);
+    let limited = ["audit", "d", "--max-pixels", "1000", "--select", "F"];
+    let ran = env.run(&limited);
+    assert!(
+        ran.stdout.contains("F006") && ran.stdout.contains("3,072 pixels, the limit is 1,000"),
+        "{}",
+        ran.stdout
+    );
+    assert_eq!(ran.stdout, env.run(&[&limited[..], &["--no-cache"]].concat()).stdout);
+    // And the cache is as it was.
+    assert!(
+        env.ok(&["audit", "d", "-v", "--fail-on", "never"]).stderr.contains("6 images were known, 0 decoded")
+    );
+}
+
+#[test]
+fn a_set_without_a_split_had_a_column_without_a_name() {
+    let env = classes();
+    env.ok(&["audit", "d", "--html=r.html", "--fail-on", "never"]);
+    let page = fs::read_to_string(env.path("r.html")).unwrap();
+    let head = page.split_once("<table class=classes>").unwrap().1.split_once("<tbody>").unwrap().0;
+    assert_eq!(head.matches("<th scope").count(), 4, "{head}");
 }

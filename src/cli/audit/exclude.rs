@@ -117,7 +117,9 @@ fn paths(file: &Path) -> Result<String> {
         && let Some(column) = table.column("path")
     {
         let rows: Vec<(u64, String)> = match table.column("action") {
-            None => (0..table.len()).map(|row| (table.line(row), table.cell(row, column).to_owned())).collect(),
+            None => {
+                (0..table.len()).map(|row| (table.line(row), table.cell(row, column).to_owned())).collect()
+            }
             Some(_) => {
                 let fixes = apply::read(file)?.into_iter();
                 fixes.filter(|fix| fix.action == Action::Exclude).map(|fix| (fix.line, fix.path)).collect()
