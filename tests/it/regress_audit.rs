@@ -164,3 +164,13 @@ fn a_set_without_a_split_had_a_column_without_a_name() {
     let head = page.split_once("<table class=classes>").unwrap().1.split_once("<tbody>").unwrap().0;
     assert_eq!(head.matches("<th scope").count(), 4, "{head}");
 }
+
+#[test]
+fn sets_of_the_report_were_called_by_words_that_stand_nowhere_else() {
+    let env = Env::new();
+    env.write("d/a.jpg", &jpeg(320, 240, 4));
+    env.write("d/b.png", &png(320, 240, 4));
+    env.ok(&["audit", "d", "--html=r.html", "--fail-on", "never"]);
+    let page = fs::read_to_string(env.path("r.html")).unwrap();
+    assert!(page.contains("\"near-duplicate\"") && !page.contains("\"sure\""), "a set has another title");
+}
