@@ -130,9 +130,10 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal, flight: Option<&Fl
     let others = match &other {
         Some(there) => {
             let found = against(args, there, &survey, (&pipe, &crew), global, terminal)?;
-            let (here, other) = (found.len(), args.against.as_deref().unwrap_or(Path::new("")));
+            let (here, other) =
+                (plural(found.len(), "image"), args.against.as_deref().unwrap_or(Path::new("")));
             let (images, other) = (plural(there.entries.len(), "image"), shown(other));
-            terminal.say(&format!("{here} of this set are among the {images} of {other}"));
+            terminal.say(&format!("also in {other} ({images}): {here}"));
             found
         }
         None => Vec::new(),
