@@ -23,6 +23,7 @@ use crate::error::{Error, Result};
 use crate::fault::Status;
 use crate::names::shown;
 use crate::near;
+use crate::out;
 use crate::source::{self, Listing};
 use crate::survey;
 
@@ -305,11 +306,14 @@ fn check_outputs(args: &Args, page: Option<&Path>) -> Result<()> {
     ];
     let mut taken: Vec<PathBuf> = Vec::new();
     for (path, is_ours) in outputs.into_iter().filter_map(|(path, is_ours)| Some((path?, is_ours))) {
-        let place = run::real_place(path).unwrap_or_else(|| path.to_owned());
+        let place = out::place::real_of_planned(path);
         if taken.contains(&place) {
             return Err(Error::Usage(format!("{} is named for two outputs", shown(path))));
         }
         taken.push(place);
+        let shut =
+            |_| format!("{} cannot be written, its folder does not allow it: name another file", shown(path));
+        out::place::check_writable("writing", path).map_err(|e| Error::Outputs(shut(e)))?;
         let Ok(meta) = path.metadata() else { continue };
         if !meta.is_file() || !is_ours(&beginning(path)) {
             return Err(Error::Outputs(format!(

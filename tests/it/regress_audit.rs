@@ -174,3 +174,13 @@ fn sets_of_the_report_were_called_by_words_that_stand_nowhere_else() {
     let page = fs::read_to_string(env.path("r.html")).unwrap();
     assert!(page.contains("\"near-duplicate\"") && !page.contains("\"sure\""), "a set has another title");
 }
+
+#[test]
+fn a_report_that_cannot_be_written_was_noticed_after_all_was_decoded() {
+    let env = classes();
+    for words in [["--html=d/cat/0.jpg/r.html"].as_slice(), &["--facts", "d/cat/0.jpg/x.csv"]] {
+        let said = env.refused(&[&["audit", "d"], words].concat());
+        assert!(said.contains("name another file") && !said.contains("-o"), "{said}");
+        assert!(!env.path("cache").exists(), "{words:?}: something was decoded");
+    }
+}
