@@ -15,6 +15,8 @@ pub type Exclusion = BTreeMap<usize, String>;
 const KEEP_FIRST: [&str; 6] = ["D001", "D002", "D003", "D005", "D006", "D011"];
 /// Sets that a person must look at: nothing tells which picture should go, or whether any should.
 const LOOK_FIRST: [&str; 2] = ["D007", "D008"];
+/// What says that labels of copies differ.
+const DISPUTED: [&str; 2] = ["D004", "D007"];
 /// A whole class, of which nothing but its name is wrong.
 const SPELLING: &str = "L005";
 
@@ -41,22 +43,56 @@ pub fn check_codes(patterns: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// The rows of the findings whose codes begin with one of `patterns`. Of sets of copies the first stays; where labels
-/// disagree about one picture, all of it goes. Sets that must be looked at are not taken.
-pub fn by_codes(findings: &[Finding], patterns: &[String]) -> Exclusion {
+/// The rows of the findings whose codes begin with one of `patterns`. Of sets of copies the first stays. Where labels
+/// disagree about one picture, its own code takes all of it; other codes take nothing, for which label is right no rule
+/// knows: so many sets are given too. Sets that must be looked at are not taken.
+pub fn by_codes(findings: &[Finding], entries: &[Entry], patterns: &[String]) -> (Exclusion, usize) {
     let mut out = Exclusion::new();
     let stays = |id: &str| LOOK_FIRST.contains(&id) || id == SPELLING;
     let wanted = |f: &&Finding| f.code.is_named(patterns) && !stays(f.code.id);
+    let disputes = Disputes::of(findings);
+    let mut left = Vec::new();
     for finding in findings.iter().filter(wanted) {
         let kept = usize::from(KEEP_FIRST.contains(&finding.code.id));
+        if kept > 0 && disputes.has(&finding.images, entries) {
+            left.push(finding);
+            continue;
+        }
         for image in finding.images.iter().skip(kept) {
             out.entry(*image).or_insert_with(|| format!("{} {}", finding.code.id, finding.code.title));
         }
     }
-    out
+    let left = left.iter().filter(|finding| !is_settled(finding, &out)).count();
+    (out, left)
 }
 
-fn unknown(pattern: &str) -> Error {
+/// Which findings about differing labels each image is in.
+struct Disputes(BTreeMap<usize, Vec<usize>>);
+
+impl Disputes {
+    fn of(findings: &[Finding]) -> Self {
+        let mut by_image: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for (at, finding) in findings.iter().enumerate().filter(|(_, f)| DISPUTED.contains(&f.code.id)) {
+            finding.images.iter().for_each(|image| by_image.entry(*image).or_default().push(at));
+        }
+        Self(by_image)
+    }
+
+    /// Are two images of a set, with labels of their own, in one of these findings?
+    fn has(&self, set: &[usize], entries: &[Entry]) -> bool {
+        let mut labels: BTreeMap<usize, &str> = BTreeMap::new();
+        let seen = set.iter().filter_map(|image| Some((image, self.0.get(image)?)));
+        seen.flat_map(|(image, found)| found.iter().map(move |finding| (*finding, image))).any(
+            |(finding, image)| {
+                let label = entries[*image].label.as_str();
+                *labels.entry(finding).or_insert(label) != label
+            },
+        )
+    }
+}
+
+/// The refusal of what is neither a code nor a file.
+pub fn unknown(pattern: &str) -> Error {
     let pattern = names::shown(pattern);
     Error::Usage(format!(
         "`{pattern}` is no code of a finding and no file; prep audit --explain all lists the codes"
@@ -72,7 +108,8 @@ pub fn by_list(entries: &[Entry], list: &str) -> Result<Exclusion> {
     let mut out = Exclusion::new();
     let lines = list.strip_prefix('\u{feff}').unwrap_or(list).lines();
     for (n, line) in lines.enumerate().filter(|(_, l)| !l.trim().is_empty()) {
-        let (n, shown) = (n + 1, names::shown(line));
+        let (n, shown) = (n + 1, names::shown(line.trim()).to_string());
+        let shown = shown.char_indices().nth(120).map_or(shown.as_str(), |(end, _)| &shown[..end]);
         let why = match rows.find(line)[..] {
             [row] => {
                 out.insert(row, "listed".into());

@@ -47,7 +47,11 @@ pub fn of_image(at: usize, path: &str, facts: &Facts, usual: &Usual) -> Vec<Find
         found.extend(of_fault(at, fault));
     }
     if names::is_escaped(path) {
-        found.extend(Finding::image("F010", at, "control characters or bytes outside UTF-8"));
+        found.extend(Finding::image(
+            "F010",
+            at,
+            "a control character, a byte outside UTF-8, or a % that looks like an escape",
+        ));
     }
     found.extend(facts.notes.iter().filter_map(|note| of_note(at, note)));
     found.extend(of_header(at, facts));

@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 pub use self::against::against;
 pub use self::code::{CODES, Code, Severity};
 pub use self::duplicates::how;
-pub use self::exclude::{Exclusion, by_codes, by_list, check_codes, is_settled};
+pub use self::exclude::{Exclusion, by_codes, by_list, check_codes, is_settled, unknown};
 pub use self::finding::{Finding, Guessed};
 pub use self::numbers::Numbers;
 pub use self::report::{Source, report};

@@ -42,7 +42,7 @@ impl Numbers {
 
     /// "numbers from 1.5 to 93, half of them from 20 to 51".
     pub fn sentence(&self) -> String {
-        let Self { least, lower, upper, most, .. } = self;
+        let [least, lower, upper, most] = [self.least, self.lower, self.upper, self.most].map(short);
         format!("labels are numbers from {least} to {most}, half of them from {lower} to {upper}")
     }
 
@@ -57,11 +57,20 @@ impl Numbers {
                     Finding::image("L008", at, detail)
                 }
                 Some(n) if n < below || n > above => {
-                    let (lower, upper) = (self.lower, self.upper);
+                    let [n, lower, upper] = [n, self.lower, self.upper].map(short);
                     Finding::image("L018", at, format!("{n}, and half of all are from {lower} to {upper}"))
                 }
                 Some(_) => None,
             })
             .collect()
+    }
+}
+
+/// A number as people write it; very large and very small ones with a power of ten.
+fn short(number: f64) -> String {
+    if number == 0.0 || (1e-6..1e15).contains(&number.abs()) {
+        number.to_string()
+    } else {
+        format!("{number:e}")
     }
 }

@@ -201,9 +201,9 @@ fn sets(source: &Source<'_>, places: &HashMap<usize, usize>) -> Vec<Twins> {
             let tier = |id: &str| match id {
                 "D001" => "same bytes",
                 "D002" | "D004" | "D005" => "same pixels",
-                "D011" => "suspected",
-                "D008" => "scene",
-                _ => "sure",
+                "D011" => "likely the same shot",
+                "D008" => "same scene",
+                _ => "near-duplicate",
             };
             let told: Vec<&str> = findings.iter().map(|f| tier(f.code.id)).collect();
             let twins = Twins {
@@ -328,7 +328,10 @@ fn charts(source: &Source<'_>) -> Vec<Chart> {
     };
     let steps: Vec<f64> = (0..=16).map(|i| f64::from(i) * 16.0).collect();
     charts.push(histogram("Mean brightness", &quality(|q| q.brightness), &steps, Vec::new(), ""));
-    let steps = [0.0, 3.0, 6.0, 12.0, 25.0, 50.0, 100.0, 200.0, 400.0, 800.0, 1600.0, 3200.0, 1e6];
+    let steps = [
+        0.0, 3.0, 6.0, 12.0, 25.0, 50.0, 100.0, 200.0, 400.0, 800.0, 1600.0, 3200.0, 6400.0, 12_800.0,
+        25_600.0, 1e6,
+    ];
     let blurry = vec![(12.0, "blurry below".into())];
     charts.push(histogram("Sharpness", &quality(|q| q.sharpness), &steps, blurry, ""));
     charts.extend(groups(source));
@@ -424,16 +427,16 @@ fn foot(source: &Source<'_>, images: usize, thumbs: usize) -> Foot {
             definition("entropy", "of the histogram of luma, in bits"),
             definition("border", "share of the picture that is a border of one tone"),
             definition(
-                "near-duplicate",
+                "how copies are found",
                 "signs of low DCT frequencies in eight orientations and windows, confirmed by the correlation of thumbnails laid over each other",
             ),
             definition(
-                "sure, suspected, scene",
+                "near-duplicate, likely the same shot, same scene",
                 "versions of one shot; likely so, or shots of the same second; perhaps only the same scene",
             ),
             definition(
                 "kept",
-                "of each set the one with the most pixels, then bytes; --exclude takes out the others",
+                "of each set the one with the most pixels, then bytes; --exclude takes out the others, where labels agree",
             ),
         ],
         not_shown,

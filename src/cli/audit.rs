@@ -23,6 +23,7 @@ use crate::error::{Error, Result};
 use crate::fault::Status;
 use crate::names::shown;
 use crate::near;
+use crate::out;
 use crate::source::{self, Listing};
 use crate::survey;
 
@@ -128,7 +129,14 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal, flight: Option<&Fl
     run::tell_cache(cache.as_ref(), survey.decoded, terminal);
     let alike = alike(args, &survey, (pipe.threads, &cancel), terminal)?;
     let others = match &other {
-        Some(there) => against(args, there, &survey, (&pipe, &crew), global, terminal)?,
+        Some(there) => {
+            let found = against(args, there, &survey, (&pipe, &crew), global, terminal)?;
+            let (here, other) =
+                (plural(found.len(), "image"), args.against.as_deref().unwrap_or(Path::new("")));
+            let (images, other) = (plural(there.entries.len(), "image"), shown(other));
+            terminal.say(&format!("also in {other} ({images}): {here}"));
+            found
+        }
         None => Vec::new(),
     };
     let findings = audit::judge(&listing, &survey.facts, &alike, others.clone(), &choice);
@@ -180,6 +188,12 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal, flight: Option<&Fl
                 "Excluded {rows} in {place} (nothing is kept for prep undo: there is no place for it)"
             ),
         });
+    }
+    if excluded.disputed > 0 {
+        let sets = plural(excluded.disputed, "set");
+        terminal.say(&format!(
+            "{sets} of copies stay whole, because their labels differ: prep audit --explain D004 says what to do"
+        ));
     }
     if !global.json && !excludes {
         terminal.say(&words::next(&input, &findings, page.is_some()));
@@ -290,12 +304,16 @@ fn check_outputs(args: &Args, page: Option<&Path>) -> Result<()> {
         (args.findings.as_deref(), &|text| is_table(text, &audit::FINDINGS)),
         (page, &crate::page::is_ours),
     ];
-    let mut taken: Vec<&Path> = Vec::new();
+    let mut taken: Vec<PathBuf> = Vec::new();
     for (path, is_ours) in outputs.into_iter().filter_map(|(path, is_ours)| Some((path?, is_ours))) {
-        if taken.contains(&path) {
+        let place = out::place::real_of_planned(path);
+        if taken.contains(&place) {
             return Err(Error::Usage(format!("{} is named for two outputs", shown(path))));
         }
-        taken.push(path);
+        taken.push(place);
+        let shut =
+            |_| format!("{} cannot be written, its folder does not allow it: name another file", shown(path));
+        out::place::check_writable("writing", path).map_err(|e| Error::Outputs(shut(e)))?;
         let Ok(meta) = path.metadata() else { continue };
         if !meta.is_file() || !is_ours(&beginning(path)) {
             return Err(Error::Outputs(format!(

@@ -45,6 +45,9 @@ fn tell(input: &Input, listing: &Listing, terminal: &Terminal) -> Result<()> {
     for sentence in &listing.said {
         terminal.say(sentence);
     }
+    if listing.ignored.by_glob == 0 && !input.exclude.is_empty() {
+        terminal.say(&format!("--exclude {}: nothing here is called so", shown(&input.exclude.join(", "))));
+    }
     if listing.entries.is_empty() && listing.ignored.total() > 0 {
         let why = "no images are left of what is in";
         return Err(Error::Usage(format!("{why} {}; what was left out is said above", shown(&input.input))));
@@ -99,6 +102,12 @@ pub fn cache(global: &Global, listing: &Listing) -> Option<Cache> {
 /// The folder of all caches; none where there is no place for it.
 pub fn cache_home(global: &Global) -> Option<PathBuf> {
     facts::home(global.cache_dir.as_deref())
+}
+
+/// The real path of a file that need not be there; none where not even its folder is.
+pub fn real_place(path: &Path) -> Option<PathBuf> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    path.canonicalize().ok().or_else(|| Some(folder.canonicalize().ok()?.join(path.file_name()?)))
 }
 
 /// Says what the cache spared, or that it cannot be kept.

@@ -170,7 +170,11 @@ fn set_of<'s>(
 
 /// The nearest folder above `path` with a manifest; else the nearest that prep has looked at; else the file alone.
 fn place_of(path: &Path, global: &Global) -> Result<(PathBuf, bool)> {
-    let real = path.canonicalize().map_err(|e| Error::read("looking at the picture", path, e))?;
+    let unreadable = |e| Error::read("looking at the picture", path, e);
+    let real = match run::real_place(path) {
+        Some(real) => real,
+        None => path.canonicalize().map_err(unreadable)?,
+    };
     if real.is_dir() {
         let path = shown(path);
         return Err(Error::Usage(format!("{path} is a folder; prep sheet {path} shows what is in it")));
@@ -183,7 +187,8 @@ fn place_of(path: &Path, global: &Global) -> Result<(PathBuf, bool)> {
     };
     match with_manifest.or_else(looked_at) {
         Some(folder) => Ok((folder.to_owned(), false)),
-        None => Ok((real, true)),
+        // A table may name what is not there; without one there is nothing to tell.
+        None => real.canonicalize().map(|real| (real, true)).map_err(unreadable),
     }
 }
 
@@ -193,10 +198,10 @@ fn find(listing: &Listing, path: &Path) -> Option<usize> {
     let encoded = names::encode(path);
     let named = listing.entries.iter().position(|e| e.path == text || e.path == encoded);
     named.or_else(|| {
-        let real = path.canonicalize().ok()?;
+        let real = run::real_place(path)?;
         let name = real.file_name();
         // Only files of the same name are asked where they really are, links to others last.
-        let same = |file: &Path| file.canonicalize().ok().as_ref() == Some(&real);
+        let same = |file: &Path| run::real_place(file).as_ref() == Some(&real);
         let entries = || listing.entries.iter();
         entries()
             .position(|e| e.file.file_name() == name && same(&e.file))
@@ -301,7 +306,12 @@ impl Told {
         rows.push((
             "status",
             match &facts.fault {
-                Some(fault) => format!("{}: {}", facts.status().as_str(), shown(&fault.to_string())),
+                Some(fault) => {
+                    let (status, why) = (facts.status().as_str(), fault.to_string());
+                    // The cause of what is excluded is called as the status is.
+                    let why = why.strip_prefix(status).and_then(|why| why.strip_prefix(": ")).unwrap_or(&why);
+                    format!("{status}: {}", shown(why))
+                }
                 None => facts.status().as_str().to_owned(),
             },
         ));

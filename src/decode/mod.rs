@@ -36,6 +36,7 @@ mod zune;
 use std::path::Path;
 
 use crate::fault::{Cause, Fault, Note, Oddity};
+use crate::names::thousands;
 use crate::pixels::{Orientation, Rgb8, Scale};
 
 pub use header::{Alpha, Chroma, Contract, Format, Header, Icc, JpegKind, Limits, Mode, Samples, Shape};
@@ -251,9 +252,9 @@ fn check_size(width: u32, height: u32, limits: &Limits) -> Result<(), Fault> {
     let pixels = u64::from(width) * u64::from(height);
     if pixels > limits.max_pixels {
         let detail = format!(
-            "{width}x{height} is {:.0} million pixels, the limit is {:.0}; --max-pixels raises it",
-            pixels as f64 / 1e6,
-            limits.max_pixels as f64 / 1e6
+            "{width}x{height} is {} pixels, the limit is {}; --max-pixels raises it",
+            thousands(pixels),
+            thousands(limits.max_pixels)
         );
         return Err(Fault::new(Cause::TooLarge, detail));
     }

@@ -180,7 +180,8 @@ fn colours(decoder: &mut Source<'_>, bits: u8) -> Result<Vec<[u8; 3]>, Fault> {
         return Err(Fault::new(Cause::Undecodable, format!("a TIFF palette of {} values", map.len())));
     }
     let narrow = map.iter().all(|v| *v < 256);
-    let level = |v: u16| if narrow { v as u8 } else { flatten::to8(v) };
+    // Half of all writers scale by 257 and half by 256; the upper byte is right for both.
+    let level = |v: u16| if narrow { v as u8 } else { (v >> 8) as u8 };
     Ok((0..count).map(|i| [map[i], map[count + i], map[2 * count + i]].map(level)).collect())
 }
 

@@ -176,7 +176,7 @@ pub struct Image {
 pub struct Twins {
     /// The findings that are true of the set, worst first: "D004", "D001".
     pub codes: Vec<String>,
-    /// "same bytes", "same pixels", "sure", "suspected".
+    /// "same bytes", "same pixels", "near-duplicate", "likely the same shot", "same scene".
     pub tier: String,
     /// What was measured: "distance 12 of 256, turned by 90°".
     pub evidence: String,

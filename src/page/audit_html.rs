@@ -125,11 +125,17 @@ fn classes(classes: &[Class], splits: &[String]) -> String {
     }
     let total: u64 = classes.iter().map(|c| c.images).sum();
     let weighted = classes.iter().any(|c| c.weight.is_some());
+    // Without a split all images are in one part that has no name.
+    let splits = if matches!(splits, [only] if only.is_empty()) { &[] } else { splits };
     let mut out = String::from(
         "<table class=classes><thead><tr><th scope=col>Class<th scope=col class=n>Images<th scope=col class=n>Share",
     );
     for split in splits {
-        let _ = write!(out, "<th scope=col class=n>{}", text(split));
+        let _ = write!(
+            out,
+            "<th scope=col class=n>{}",
+            if split.is_empty() { "no part".into() } else { text(split) }
+        );
     }
     let _ = write!(out, "<th scope=col class=n>Unreadable");
     let _ = write!(out, "{}<tbody>", if weighted { "<th scope=col class=n>Weight" } else { "" });

@@ -2,7 +2,7 @@
 //! they lie in. A name alone never makes one ours: what is in it must be as prep writes it, and what prep did not write
 //! stays a file of the user's.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Read;
@@ -39,6 +39,10 @@ const SIDECAR: &str = "manifest.prep.json";
 pub(super) enum Made {
     /// All of it.
     Whole,
+    /// A workspace: what else lies beside its copies is the user's.
+    Workspace,
+    /// Shards: what their manifest names, and it.
+    Shards(HashSet<OsString>),
     /// These files, and what is named as sheets are while a first run was stopped before it wrote its index.
     Sheets(HashSet<OsString>),
 }
@@ -48,6 +52,10 @@ impl Made {
     pub(super) fn has(&self, name: &OsStr) -> bool {
         match self {
             Self::Whole => true,
+            Self::Workspace => {
+                ["images", "manifest.csv", SIDECAR, Claim::CORNER].iter().any(|ours| name == *ours)
+            }
+            Self::Shards(parts) => name == shards::MANIFEST || name == Claim::CORNER || parts.contains(name),
             Self::Sheets(names) => name == SHEETS || name == SHEETS_PAGE || names.contains(name),
         }
     }
@@ -56,11 +64,14 @@ impl Made {
 /// What of the folder `fd`, whose members are `names`, prep wrote; none where nothing in it is prep's.
 pub(super) fn made(fd: &OwnedFd, names: &[(OsString, FileType)]) -> Option<Made> {
     let has = |wanted: &str| names.iter().any(|(name, _)| name == wanted);
-    let whole = has(Claim::CORNER) && is_corner(fd)
-        || has(shards::MANIFEST) && is_cache_manifest(fd)
-        || has(SIDECAR) && is_workspace(fd)
-        || is_caches(fd, names);
-    if whole {
+    // What is finished says what of it is ours. Of what is at work, or was exported, all is.
+    if has(SIDECAR) && is_workspace(fd) {
+        return Some(Made::Workspace);
+    }
+    if let Some(parts) = has(shards::MANIFEST).then(|| parts(fd)).flatten() {
+        return Some(Made::Shards(parts));
+    }
+    if has(Claim::CORNER) && is_corner(fd) || is_caches(fd, names) {
         return Some(Made::Whole);
     }
     has(SHEETS).then(|| sheets(fd, names)).flatten().map(Made::Sheets)
@@ -73,15 +84,20 @@ fn is_corner(fd: &OwnedFd) -> bool {
     open(&corner, "lock").and_then(|lock| head(lock, 64)).is_some_and(|head| is_lock(&head))
 }
 
-/// The manifest of shards says what it is.
-fn is_cache_manifest(fd: &OwnedFd) -> bool {
+/// The folders and files that the manifest of shards names, where it says that it is one.
+fn parts(fd: &OwnedFd) -> Option<HashSet<OsString>> {
     #[derive(serde::Deserialize)]
     struct Told {
         kind: String,
+        #[serde(default)]
+        splits: BTreeMap<String, serde::de::IgnoredAny>,
+        #[serde(default)]
+        files: BTreeMap<String, serde::de::IgnoredAny>,
     }
-    let text = open(fd, shards::MANIFEST).and_then(|file| head(file, LIMIT));
-    text.and_then(|text| serde_json::from_slice::<Told>(&text).ok())
-        .is_some_and(|told| told.kind == "prep-cache")
+    let text = open(fd, shards::MANIFEST).and_then(|file| head(file, LIMIT))?;
+    let told = serde_json::from_slice::<Told>(&text).ok()?;
+    (told.kind == "prep-cache")
+        .then(|| told.splits.into_keys().chain(told.files.into_keys()).map(OsString::from).collect())
 }
 
 /// The sidecar of a workspace has what decides the bytes of its copies; that of a set of the user's has not.

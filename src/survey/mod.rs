@@ -2,7 +2,7 @@
 
 mod prints;
 
-use crate::decode::Codec;
+use crate::decode::{Codec, Limits};
 use crate::engine::crew::{Crew, Item};
 use crate::engine::pipe::{Pipe, Read, Scratch};
 use crate::engine::progress::{Tally, Watch};
@@ -43,7 +43,8 @@ pub fn run(
 ) -> Result<Survey> {
     let entry = |k: usize| &listing.entries[chosen[k]];
     let mut prints = Kept::new(chosen.len())?;
-    let mut facts: Vec<Option<Facts>> = known(listing, chosen, cache.as_deref(), &mut prints)?;
+    let mut facts: Vec<Option<Facts>> =
+        known(listing, chosen, (cache.as_deref(), &pipe.limits), &mut prints)?;
     let fresh: Vec<usize> = (0..chosen.len()).filter(|k| facts[*k].is_none()).collect();
     let keys: Vec<&str> = fresh.iter().map(|k| entry(*k).path.as_str()).collect();
     let total_bytes = fresh.iter().map(|k| entry(*k).bytes).sum();
@@ -86,12 +87,17 @@ pub fn run(
 fn known(
     listing: &Listing,
     chosen: &[usize],
-    cache: Option<&Cache>,
+    (cache, limits): (Option<&Cache>, &Limits),
     prints: &mut Kept,
 ) -> Result<Vec<Option<Facts>>> {
+    // What an earlier run allowed is asked again under the limits of this one.
+    let allowed = |facts: &Facts| {
+        let size = facts.size().unwrap_or_default();
+        u64::from(size.0) * u64::from(size.1) <= limits.max_pixels
+    };
     let of = |entry: &Entry| match &entry.fault {
         Some(fault) if fault.cause != Cause::Unlisted => Some(Facts::of_fault(entry.bytes, fault.clone())),
-        _ => cache.and_then(|cache| cache.get(&entry.path, &Stamp::of(&entry.file))),
+        _ => cache.and_then(|cache| cache.get(&entry.path, &Stamp::of(&entry.file))).filter(allowed),
     };
     let mut known = Vec::with_capacity(chosen.len());
     for (k, i) in chosen.iter().enumerate() {

@@ -93,6 +93,14 @@ fn a_tiff_palette_gives_its_colours() {
 }
 
 #[test]
+fn a_palette_that_was_scaled_by_256_was_one_level_too_dark() {
+    let mut map = vec![0; 48];
+    (map[1], map[16 + 1], map[32 + 1]) = (255 * 256, 146 * 256, 256);
+    let (rgb, _) = whole(&tiff((1, 1), &with(kind(4, 1, 3), &[(320, map)]), &[0x10]), "a.tif");
+    assert_eq!(rgb.data, [255, 146, 1]);
+}
+
+#[test]
 fn a_palette_that_is_too_short_is_no_picture_and_no_panic() {
     let bytes = tiff((2, 1), &with(kind(4, 1, 3), &[(320, vec![1; 9])]), &[0x12]);
     assert_eq!(decode(&bytes, "a.tif").map(drop).expect_err("a fault").cause, Cause::Undecodable);

@@ -29,6 +29,7 @@ mod plan_models;
 mod plan_odd;
 mod plan_onnx;
 mod regress;
+mod regress_audit;
 mod regress_left;
 mod regress_split;
 mod sheet;

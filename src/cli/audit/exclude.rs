@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::super::args::Input;
+use crate::apply::{self, Action};
 use crate::audit::{self, Exclusion, Finding};
 use crate::error::{Error, Result};
 use crate::fault::{Cause, Fault};
@@ -66,6 +67,8 @@ pub(super) fn wishes(input: &Input) -> Result<(Input, Option<Vec<Wish>>)> {
                 )));
             }
             wishes.push(Wish::Codes(patterns));
+        } else if is_nearly_code(value) && !Path::new(value).exists() && !input.input.join(value).exists() {
+            wrong.get_or_insert(audit::unknown(value));
         } else if Path::new(value).is_file() {
             wishes.push(Wish::List(PathBuf::from(value)));
         } else {
@@ -95,7 +98,17 @@ fn is_code(text: &str) -> bool {
         && number.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// The paths that a list names, one a line: of a table (fixes, findings) those in its column `path`.
+/// A letter of a family, digits, and more: `D0X`, `F0O3`. Nobody calls a picture so.
+fn is_nearly_code(text: &str) -> bool {
+    let mut chars = text.chars();
+    chars.next().is_some_and(|c| "FMDLSQX".contains(c))
+        && chars.next().is_some_and(|c| c.is_ascii_digit())
+        && chars.all(|c| c.is_ascii_alphanumeric())
+        && text.len() <= 6
+}
+
+/// The paths that a list names, one a line: of a table (fixes, findings) those in its column `path`, on the lines
+/// where they stand there. Of fixes only what is marked to be excluded goes out.
 fn paths(file: &Path) -> Result<String> {
     let is_table = file.extension().is_some_and(|e| e.eq_ignore_ascii_case("csv"));
     let bytes = table::load(file)?;
@@ -103,7 +116,23 @@ fn paths(file: &Path) -> Result<String> {
         && let Ok(table) = table::parse(file, bytes.clone(), Header::Names)
         && let Some(column) = table.column("path")
     {
-        return Ok((0..table.len()).map(|row| format!("{}\n", table.cell(row, column))).collect());
+        let rows: Vec<(u64, String)> = match table.column("action") {
+            None => {
+                (0..table.len()).map(|row| (table.line(row), table.cell(row, column).to_owned())).collect()
+            }
+            Some(_) => {
+                let fixes = apply::read(file)?.into_iter();
+                fixes.filter(|fix| fix.action == Action::Exclude).map(|fix| (fix.line, fix.path)).collect()
+            }
+        };
+        let mut lines = String::new();
+        let mut at = 1;
+        for (line, path) in rows {
+            (at..line).for_each(|_| lines.push('\n'));
+            at = at.max(line);
+            lines.push_str(&path);
+        }
+        return Ok(lines);
     }
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
@@ -113,6 +142,8 @@ fn paths(file: &Path) -> Result<String> {
 pub(super) struct Excluded {
     pub(super) rows: Exclusion,
     pub(super) undoable: bool,
+    /// Sets of copies that codes named and that stay, because their labels differ.
+    pub(super) disputed: usize,
 }
 
 /// Marks rows in the manifest, and gives them.
@@ -124,8 +155,10 @@ pub(super) fn exclude(
     dry_run: bool,
 ) -> Result<Excluded> {
     let mut undoable = false;
-    let mut out =
-        if asked.codes.is_empty() { Exclusion::new() } else { audit::by_codes(findings, &asked.codes) };
+    let (mut out, disputed) = match asked.codes.is_empty() {
+        true => (Exclusion::new(), 0),
+        false => audit::by_codes(findings, &listing.entries, &asked.codes),
+    };
     out.extend(asked.listed);
     if !dry_run && !out.is_empty() {
         let mark = |at: usize, row: &mut crate::manifest::Row| {
@@ -137,5 +170,5 @@ pub(super) fn exclude(
         };
         undoable = home.rewrite(listing, "audit --exclude", mark, |_| {})?.undoable;
     }
-    Ok(Excluded { rows: out, undoable })
+    Ok(Excluded { rows: out, undoable, disputed })
 }
