@@ -231,3 +231,48 @@ fn add_rows(sums: &mut [u16], rows: &[u8]) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Noise with a slope.
+    fn picture(width: u32, height: u32) -> Rgb8 {
+        let byte = |i: u32| (i / 3 % width / 2).wrapping_add(i.wrapping_mul(2_654_435_761) >> 25) as u8;
+        Rgb8::new(width, height, (0..width * height * 3).map(byte).collect())
+    }
+
+    #[test]
+    fn cells_are_means_of_the_pixels_that_they_cover() {
+        for (width, height, side) in [(1, 1, 4), (7, 3, 4), (64, 32, 32), (101, 67, 16), (300, 700, 128)] {
+            let picture = picture(width, height);
+            let plane = Luma::of(&picture, side);
+            let share = |at: u32, cell: usize, pixels: u32| {
+                // In units of 1/side of a pixel.
+                let (from, to) = (cell as u32 * pixels, (cell as u32 + 1) * pixels);
+                f64::from((to.min((at + 1) * side as u32)).saturating_sub(from.max(at * side as u32)))
+            };
+            for cell in [0, 1, side * side / 2 + side / 3, side * side - 1] {
+                let mut sum = 0.0;
+                for (at, [r, g, b]) in picture.data.as_chunks::<3>().0.iter().enumerate() {
+                    let (x, y) = (at as u32 % width, at as u32 / width);
+                    let luma = 19_595.0 * f64::from(*r) + 38_470.0 * f64::from(*g) + 7_471.0 * f64::from(*b);
+                    sum += luma * share(x, cell % side, width) * share(y, cell / side, height);
+                }
+                let wanted = sum / 65_536.0 / f64::from(width) / f64::from(height);
+                assert!(
+                    (f64::from(plane.data[cell]) - wanted).abs() < 1e-4,
+                    "{width}x{height} {side} {cell}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn without_vectors_the_plane_is_the_same() {
+        for (width, height) in [(1, 1), (5, 900), (163, 201), (321, 1_170)] {
+            let picture = picture(width, height);
+            assert_eq!(Luma::of(&picture, 128), Averages { picture: &picture, side: 128 }.run());
+        }
+    }
+}

@@ -422,3 +422,19 @@ fn sin_pi(z: f64) -> f64 {
     }
     sum
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pixels::Rgb8;
+
+    #[test]
+    fn without_vectors_the_codes_are_the_same() {
+        for (width, height) in [(160, 160), (211, 173), (500, 160)] {
+            let byte = |i: u32| (i / 3 % width / 2).wrapping_add(i.wrapping_mul(2_654_435_761) >> 25) as u8;
+            let picture = Rgb8::new(width, height, (0..width * height * 3).map(byte).collect());
+            let plane = Luma::of(&picture, PLANE).halved();
+            assert_eq!(widest(Codes(&plane)), Codes(&plane).run());
+        }
+    }
+}

@@ -311,4 +311,13 @@ mod tests {
         let quality = Quality::of(&painted(1, 1, |_, _| [10, 20, 30]));
         assert_eq!(quality.grid[45..], [10, 20, 30]);
     }
+
+    #[test]
+    fn without_vectors_the_measures_are_the_same() {
+        for (width, height) in [(1, 1), (2, 3), (163, 201), (319, 170)] {
+            let picture =
+                painted(width, height, |x, y| [(x * 7 + y) as u8, (y * 5) as u8, (x * y % 251) as u8]);
+            assert_eq!(Quality::of(&picture), Look(&picture).run());
+        }
+    }
 }
