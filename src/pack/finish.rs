@@ -206,6 +206,9 @@ fn sweep(folder: &Path, finished: &[Finished<'_>], before: &[String]) -> Result<
                 out::remove("removing what an earlier run has left", &file.path())?;
             }
         }
+        if !finished.iter().any(|f| f.part.folder == part) {
+            out::remove_folder(&below);
+        }
     }
     Ok(())
 }
