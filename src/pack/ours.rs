@@ -113,11 +113,10 @@ pub fn begin(folder: &Path, options: &Options) -> Result<Begun> {
 fn parts_of(texts: &[String]) -> BTreeSet<String> {
     let mut parts = BTreeSet::new();
     for text in texts {
-        match Line::parse(text) {
-            Some(line) => drop(parts.insert(line.split)),
-            None => {
-                parts.extend(serde_json::from_str::<Before>(text).into_iter().flat_map(|line| line.before))
-            }
+        if let Some(line) = Line::parse(text) {
+            parts.insert(line.split);
+        } else if let Ok(line) = serde_json::from_str::<Before>(text) {
+            parts.extend(line.before);
         }
     }
     parts

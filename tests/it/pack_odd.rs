@@ -231,6 +231,21 @@ fn parts_that_went_are_swept_away_though_the_run_that_should_have_was_stopped() 
 }
 
 #[test]
+fn a_part_none_of_whose_rows_is_usable_leaves_no_folder() {
+    let env = Env::new();
+    photos(&env, "in", 0, 4);
+    env.write("in/a/000.png", b"no picture");
+    table(&env, 4, &|i| if i == 0 { "val" } else { "train" });
+    for layout in ["mds", "wds", "npy", "beton"] {
+        pack(&env, "in", layout, &["--layout", layout]);
+        assert!(
+            env.path(layout).join("train").is_dir() && !env.path(layout).join("val").exists(),
+            "{layout}"
+        );
+    }
+}
+
+#[test]
 fn a_cache_whose_replacement_was_killed_before_the_first_shard_is_still_a_cache_of_ours() {
     let env = Env::new();
     photos(&env, "in", 0, 20);
