@@ -97,10 +97,15 @@ def mix(x: np.ndarray) -> np.ndarray:
 
 def keys(n: int, *path: int) -> np.ndarray:
     """n distinct uint64 keys that are a function of the numbers in `path` (any integers, taken modulo 2**64)."""
+    return mix(_chain(*path) ^ np.arange(n, dtype=np.uint64))
+
+
+def _chain(*path: int) -> np.ndarray:
+    """The k of `keys`: uint64 (1,)."""
     k = np.zeros(1, np.uint64)  # an array, since NumPy warns when a scalar wraps around
     for number in path:
         k = mix(k ^ np.uint64(number & (2**64 - 1)))
-    return mix(k ^ np.arange(n, dtype=np.uint64))
+    return k
 
 
 def epoch_order(n: int, seed: int, epoch: int) -> np.ndarray:
@@ -119,12 +124,15 @@ def balanced_order(ptr: np.ndarray, rows: np.ndarray, n: int, seed: int, epoch: 
         raise ValueError("balanced=True needs samples with labels")
     rounds = -(-n // len(classes))
     order = np.argsort(keys(rounds * len(classes), seed, epoch, 1).reshape(rounds, -1), axis=1, kind="stable")
-    out = np.empty((rounds, len(classes)), np.int64)
-    for c, label in enumerate(classes):
-        own = np.asarray(rows[ptr[label]:ptr[label + 1]], np.int64)
-        decks = -(-rounds // len(own))
-        deal = np.argsort(keys(decks * len(own), seed, epoch, 2, int(label)).reshape(decks, -1), axis=1, kind="stable")
-        out[order == c] = own[deal.ravel()[:rounds]]
+    # All decks of all classes beside each other, each deck sorted by the keys of its class: no step for each class, of
+    # which there may be 70,000.
+    sizes = np.diff(ptr)[classes]
+    total = -(-rounds // sizes) * sizes
+    owner, at = np.repeat(np.arange(len(classes)), total), np.arange(total.sum()) - np.repeat(np.cumsum(total) - total, total)
+    key = mix(mix(_chain(seed, epoch, 2) ^ classes.astype(np.uint64))[owner] ^ at.astype(np.uint64))
+    deck, card = np.cumsum(at % sizes[owner] == 0), at % sizes[owner]
+    dealt = (ptr[classes][owner] + card[np.lexsort((key, deck))])[at < rounds].reshape(len(classes), rounds)
+    out = np.asarray(rows, np.int64)[dealt[order, np.arange(rounds)[:, None]]]
     return out.ravel()[:n]
 
 
@@ -145,9 +153,11 @@ class Batches:
             self.order = epoch_order(n, seed, epoch) if shuffle else np.arange(n)
         self.share, self.rank, self.world, self.step = batch * world, rank, world, step
         self.steps = n // self.share if drop_last else -(-n // self.share)
+        if step > self.steps:
+            raise ValueError(f"step {step} of {self.steps}: a state of another cache, part or batch x world than this")
 
     def __len__(self) -> int:
-        return max(self.steps - self.step, 0)
+        return self.steps - self.step
 
     def at(self, step: int) -> np.ndarray:
         """The samples of this rank at a step of the epoch."""
@@ -258,8 +268,9 @@ class Split:
         seed and epoch."""
         h, w = (size, size) if np.ndim(size) == 0 else size
         short = round(max(h, w) / 0.875) if short is None else short
-        if crop not in ("center", "random") or min(h, w) < 1 or short < max(h, w):
-            raise ValueError(f"size {size} must be at least 1, short {short} at least the size, crop `center` or `random`")
+        whole = h == int(h) and w == int(w)
+        if crop not in ("center", "random") or not whole or not 1 <= min(h, w) <= max(h, w) <= short <= 65535:
+            raise ValueError(f"size {size} must be whole and 1 or more, short {short} no less and up to 65535, crop `center` or `random`")
         return Split(self.cache, self.name, (h, w, short, crop, seed, epoch))
 
     def __len__(self) -> int:

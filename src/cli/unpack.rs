@@ -25,7 +25,7 @@ pub struct Args {
     /// The cache
     #[arg(value_name = "DIR")]
     pub dir: PathBuf,
-    /// The folder to make; it must be new or empty
+    /// The folder to make; it must be new or empty, or left by the same command that was stopped
     #[arg(short, long, value_name = "DIR")]
     out: PathBuf,
     /// Only this part of the split
@@ -45,12 +45,15 @@ pub fn run(args: &Args, global: &Global, terminal: &Terminal) -> Result<u8> {
         );
     }
     if global.dry_run {
-        let samples = cache.splits.iter().map(|split| split.rows).sum();
-        terminal.result(&format!(
-            "would write {} to {}\n",
-            plural(samples, "file"),
-            shown(&near(&args.out))
-        ))?;
+        let (parts, begun) = unpack::check(&cache, args.split.as_deref(), &args.out)?;
+        let samples = parts.iter().map(|split| split.rows).sum();
+        let again = if begun { ", where a run was stopped" } else { "" };
+        let text = format!("would write {} to {}{again}\n", plural(samples, "file"), shown(&near(&args.out)));
+        let document = json!({
+            "schema": SCHEMA, "command": "unpack", "dry_run": true, "folder": args.out.to_string_lossy(),
+            "files": samples,
+        });
+        terminal.result(&if global.json { format!("{document:#}\n") } else { text })?;
         return Ok(0);
     }
     let cancel = Cancel::on_signals();

@@ -60,7 +60,10 @@ pub fn run(
     let mut files = BTreeMap::new();
     files.insert(LEFT_OUT.to_owned(), left_out(listing, folder, &left)?);
     files.insert(READER.to_owned(), reader(folder)?);
-    sweep(folder, &finished, before)?;
+    // A part of which no row turned out usable is none.
+    let begun: BTreeSet<&str> =
+        parts.iter().map(|part| part.folder.as_str()).chain(before.iter().map(String::as_str)).collect();
+    sweep(folder, &finished, &begun)?;
     let report = report(listing, folder, &finished, &left, resumed);
     let manifest = manifest(listing, known, options, &finished, &files, &report);
     out::sync_batch(folder)?;
@@ -183,7 +186,7 @@ fn reader(folder: &Path) -> Result<FileSum> {
 }
 
 /// Removes what an earlier run has left of shards and tables that this one does not have.
-fn sweep(folder: &Path, finished: &[Finished<'_>], before: &[String]) -> Result<()> {
+fn sweep(folder: &Path, finished: &[Finished<'_>], begun: &BTreeSet<&str>) -> Result<()> {
     let mut wanted = BTreeSet::new();
     for f in finished {
         let below = folder.join(&f.part.folder);
@@ -192,9 +195,7 @@ fn sweep(folder: &Path, finished: &[Finished<'_>], before: &[String]) -> Result<
     }
     let doing = "looking for what an earlier run has left";
     // Folders of parts alone, of this cache and of the one that was here: whatever else lies here is not ours.
-    let parts: BTreeSet<&str> =
-        finished.iter().map(|f| f.part.folder.as_str()).chain(before.iter().map(String::as_str)).collect();
-    for part in parts {
+    for part in begun {
         let below = folder.join(part);
         if !below.symlink_metadata().is_ok_and(|meta| meta.is_dir()) {
             continue;
@@ -205,6 +206,9 @@ fn sweep(folder: &Path, finished: &[Finished<'_>], before: &[String]) -> Result<
             if is_ours(&name, part) && !wanted.contains(&file.path()) {
                 out::remove("removing what an earlier run has left", &file.path())?;
             }
+        }
+        if !finished.iter().any(|f| f.part.folder == *part) {
+            out::remove_folder(&below);
         }
     }
     Ok(())

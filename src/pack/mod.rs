@@ -7,19 +7,19 @@ mod finish;
 pub mod frame;
 pub mod one;
 mod order;
+mod ours;
 mod resume;
 pub mod shelf;
 mod sink;
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use self::frame::Frame;
 use self::one::{Bench, Packed};
 use self::order::Part;
-use self::resume::{Input, Line, Plan, Sums};
+use self::ours::Begun;
+use self::resume::{Input, Plan, Sums};
 use self::shelf::Kept;
 use self::sink::Sink;
 use crate::decode::{Chroma, Contract, Icc};
@@ -28,16 +28,13 @@ use crate::engine::crew::Crew;
 use crate::engine::gate::Gate;
 use crate::engine::pipe::Pipe;
 use crate::engine::progress::{Tally, Watch};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::fault::Fault;
-use crate::names::shown;
-use crate::out::journal::{self, Journal};
+use crate::out::journal::Journal;
 use crate::out::{self, Claim, place};
 use crate::shards::{Form, Layout, MANIFEST, Row, Shard, beton, flag};
 use crate::source::Listing;
 
-/// The journal, in prep's corner of the cache.
-const JOURNAL: &str = "pack.journal";
 /// Changes when the same options give other bytes than before.
 const SCHEME: &str = "pack-1";
 
@@ -184,11 +181,10 @@ pub fn run(
         return Err(finish::none_usable(listing.entries.len(), faults));
     }
     place::check_folder(folder)?;
-    let before = check_ours(folder, &parts)?;
+    ours::check(folder, &parts)?;
     let claim = Claim::take(folder)?;
     claim.sweep();
-    let path = folder.join(Claim::CORNER).join(JOURNAL);
-    let (mut journal, lines) = open_journal(&path, folder, options)?;
+    let Begun { mut journal, lines, before } = ours::begin(folder, options)?;
     for part in &parts {
         place::check_no_links(&folder.join(&part.folder), std::iter::empty())?;
     }
@@ -205,57 +201,6 @@ pub fn run(
     let done = done?;
     settled?;
     finish::run(listing, known, folder, options, (&parts, &before), done)
-}
-
-/// Refuses a folder in which something else lies; gives the folders of the parts of an earlier cache.
-fn check_ours(folder: &Path, parts: &[Part]) -> Result<Vec<String>> {
-    let entries = match fs::read_dir(folder) {
-        Ok(entries) => entries,
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(e) => return Err(Error::read("looking into the output folder", folder, e)),
-    };
-    let cache = crate::shards::Cache::open(folder).ok();
-    let (begun, lines) = journal::read_any(&folder.join(Claim::CORNER).join(JOURNAL)).unwrap_or_default();
-    let ours = cache.is_some() || !lines.is_empty();
-    // A run that was stopped before its first shard has left empty folders of its parts at most.
-    let begun_here =
-        |name: &std::ffi::OsString| begun.is_some() && parts.iter().any(|p| name == p.folder.as_str());
-    let mut names: Vec<_> = entries.flatten().map(|entry| entry.file_name()).collect();
-    names.retain(|name| name != Claim::CORNER && !begun_here(name));
-    match names.into_iter().min() {
-        Some(name) if !ours => Err(Error::Outputs(format!(
-            "the output folder {} was not made by `prep pack` and is not empty ({} lies there); choose another with -o",
-            shown(folder),
-            shown(&name)
-        ))),
-        _ => {
-            Ok(cache
-                .map_or_else(Vec::new, |cache| cache.splits.into_iter().map(|split| split.folder).collect()))
-        }
-    }
-}
-
-/// The journal and its lines, where they are to be continued.
-fn open_journal(path: &Path, folder: &Path, options: &Options) -> Result<(Journal, Vec<Line>)> {
-    let heading = &options.heading();
-    let (before, _) = journal::read_any(path)?;
-    let finished = folder.join(MANIFEST).exists();
-    // Where nothing was finished, the same command continues, and another one begins anew.
-    if !options.resume && !options.force && finished {
-        let why = "holds a finished cache: --resume keeps its shards that are whole, --force makes all anew";
-        return Err(Error::Outputs(format!("{} {why}", shown(folder))));
-    }
-    if options.resume && !options.force && before.as_deref().is_some_and(|before| before != heading.as_str())
-    {
-        let why = "was made with other options, which give other shards: --force makes all anew";
-        return Err(Error::Outputs(format!("{} {why}", shown(folder))));
-    }
-    if options.force && before.is_some() {
-        // A heading that no run has empties it; then it is begun as usual.
-        drop(Journal::open(path, folder, "")?);
-    }
-    let (journal, lines) = Journal::open(path, folder, heading)?;
-    Ok((journal, lines.iter().filter_map(|text| Line::parse(text)).collect()))
 }
 
 /// A shard, its samples, and the sums of their pixels.

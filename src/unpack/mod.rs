@@ -10,8 +10,9 @@ use crate::engine::progress::{Tally, Watch};
 use crate::error::{Error, Result, io_reason};
 use crate::fault::{Cause, Fault};
 use crate::names::{self, shown};
+use crate::out::journal::{self, Journal};
 use crate::out::plan::{Planned, plan};
-use crate::out::{self, Atomic, place};
+use crate::out::{self, Atomic, Claim, place};
 use crate::pixels::Rgb8;
 use crate::shards::tables::Loaded;
 use crate::shards::{Cache, Record, Split, sum};
@@ -19,6 +20,8 @@ use crate::table::csv_out;
 
 /// The table beside the files.
 pub const LABELS: &str = "labels.csv";
+/// In prep's corner of the folder, until all is written.
+const JOURNAL: &str = "unpack.journal";
 
 /// What was written, and what could not be.
 #[derive(Debug, Clone, Default)]
@@ -46,7 +49,38 @@ impl Job<'_> {
     }
 }
 
-/// Writes the samples of `cache` below `folder`, which must be new or empty; of one part where `split` names it.
+/// The parts of `cache` that would be written to `folder`, and whether an earlier run was stopped while it wrote them.
+///
+/// # Errors
+/// A folder that is not empty, or lies in the cache; a part that is not there.
+pub fn check<'c>(cache: &'c Cache, split: Option<&str>, folder: &Path) -> Result<(Vec<&'c Split>, bool)> {
+    place::check_folder(folder)?;
+    let begun = journal::read_any(&journal_of(folder))?.0.is_some_and(|of| of == heading(cache, split));
+    if !begun {
+        check_empty(folder)?;
+    }
+    place::check_apart(&cache.folder, folder)?;
+    let parts: Vec<&Split> =
+        cache.splits.iter().filter(|part| split.is_none_or(|name| name == part.name)).collect();
+    if parts.is_empty() {
+        let there: Vec<String> = cache.splits.iter().map(|part| shown(&part.name).to_string()).collect();
+        return Err(Error::Usage(format!("the cache has no such part; it has {}", there.join(", "))));
+    }
+    Ok((parts, begun))
+}
+
+fn journal_of(folder: &Path) -> PathBuf {
+    folder.join(Claim::CORNER).join(JOURNAL)
+}
+
+/// What is unpacked: by this a run knows the folder that it was stopped in.
+fn heading(cache: &Cache, split: Option<&str>) -> String {
+    let digest = blake3::hash(cache.value.to_string().as_bytes()).to_hex();
+    format!("unpack-1 cache={} split={split:?}", &digest[..32])
+}
+
+/// Writes the samples of `cache` below `folder`, which must be new or empty, or left by such a run that was stopped; of
+/// one part where `split` names it.
 ///
 /// # Errors
 /// A folder that is not empty; tables that are not those that were written, or do not fit the shards; [`Error::Write`].
@@ -57,15 +91,7 @@ pub fn run(
     crew: &Crew<'_>,
     watch: &mut dyn Watch,
 ) -> Result<Report> {
-    place::check_folder(folder)?;
-    check_empty(folder)?;
-    place::check_apart(&cache.folder, folder)?;
-    let parts: Vec<&Split> =
-        cache.splits.iter().filter(|part| split.is_none_or(|name| name == part.name)).collect();
-    if parts.is_empty() {
-        let there: Vec<String> = cache.splits.iter().map(|part| shown(&part.name).to_string()).collect();
-        return Err(Error::Usage(format!("the cache has no such part; it has {}", there.join(", "))));
-    }
+    let (parts, _) = check(cache, split, folder)?;
     let tables = parts.iter().map(|part| cache.load_proven(part)).collect::<Result<Vec<Loaded>>>()?;
     let jobs: Vec<Job<'_>> = parts
         .iter()
@@ -76,11 +102,25 @@ pub fn run(
     let extension = |i: usize| if jobs[i].record().row.is_jpeg() { "jpg" } else { "png" }.to_owned();
     let plans = plan(&sources, extension);
     drop(sources);
+    let claim = Claim::take(folder)?;
+    claim.sweep();
+    drop(Journal::open(&journal_of(folder), folder, &heading(cache, split))?);
     let mut report = Report { folder: folder.to_owned(), ..Report::default() };
     let written = write(cache, &jobs, &plans, folder, crew, watch, &mut report)?;
     write_labels(&jobs, &plans, &written, folder)?;
     out::sync_batch(folder)?;
+    leave(&claim)?;
     Ok(report)
+}
+
+/// Takes prep's corner away: the folder is finished, and a folder of files like any other.
+fn leave(claim: &Claim) -> Result<()> {
+    let corner = claim.folder().join(Claim::CORNER);
+    for name in [JOURNAL, "lock"] {
+        out::remove("ending", &corner.join(name))?;
+    }
+    out::remove_folder(&corner);
+    Ok(())
 }
 
 fn check_empty(folder: &Path) -> Result<()> {

@@ -189,3 +189,116 @@ fn folds_become_parts_or_the_train_and_val_of_one_of_them() {
     let said = env.refused(&["pack", "plain", "-o", "none", "--fold", "0"]);
     assert!(said.contains("--kfold"), "{said}");
 }
+
+/// Classes `a` and `b` by folders, a part of the split by the table.
+fn table(env: &Env, n: u32, part: &dyn Fn(u32) -> &'static str) {
+    let mut text = String::from("path,label,split\n");
+    for i in 0..n {
+        let class = ["a", "b"][i as usize % 2];
+        text.push_str(&format!("{class}/{i:03}.png,{class},{}\n", part(i)));
+    }
+    env.write("in/labels.csv", text.as_bytes());
+}
+
+#[test]
+fn parts_that_went_are_swept_away_though_the_run_that_should_have_was_stopped() {
+    let env = Env::new();
+    photos(&env, "in", 0, 20);
+    table(&env, 20, &|i| if i < 10 { "train" } else { "old" });
+    pack(&env, "in", "out", &[]);
+    assert!(env.path("out/old/shard.00000.mds").exists());
+    table(&env, 20, &|i| if i < 10 { "train" } else { "val" });
+    pack(&env, "in", "fresh", &[]);
+    // Stopped after it has taken the manifest away: a folder lies where a shard must go.
+    for how in ["--resume", "--force"] {
+        let stopper = env.path("out/val/shard.00000.mds");
+        std::fs::create_dir_all(stopper.join("in the way")).unwrap();
+        let args = ["pack", "in", "-o", "out", "--size", "48x64", "--shard-size", "64k", how];
+        env.refused(&args);
+        assert!(!env.path("out/manifest.json").exists());
+        assert!(env.path("out/old/shard.00000.mds").exists());
+        std::fs::remove_dir_all(&stopper).unwrap();
+        // The same command continues, and so does it without the word.
+        env.ok(if how == "--force" { &args } else { &args[..args.len() - 1] });
+        assert!(files(&env, "out") == files(&env, "fresh"), "{how}");
+        assert!(!env.path("out/old").exists(), "{how}");
+        // For the second round.
+        table(&env, 20, &|i| if i < 10 { "train" } else { "old" });
+        pack(&env, "in", "out", &["--force"]);
+        std::fs::remove_dir_all(env.path("out/val")).ok();
+        table(&env, 20, &|i| if i < 10 { "train" } else { "val" });
+    }
+}
+
+#[test]
+fn a_part_none_of_whose_rows_is_usable_leaves_no_folder() {
+    let env = Env::new();
+    photos(&env, "in", 0, 4);
+    env.write("in/a/000.png", b"no picture");
+    table(&env, 4, &|i| if i == 0 { "val" } else { "train" });
+    for layout in ["mds", "wds", "npy", "beton"] {
+        pack(&env, "in", layout, &["--layout", layout]);
+        assert!(
+            env.path(layout).join("train").is_dir() && !env.path(layout).join("val").exists(),
+            "{layout}"
+        );
+    }
+}
+
+#[test]
+fn a_cache_whose_replacement_was_killed_before_the_first_shard_is_still_a_cache_of_ours() {
+    let env = Env::new();
+    photos(&env, "in", 0, 20);
+    pack(&env, "in", "out", &[]);
+    let whole = files(&env, "out");
+    // What --force leaves when it is killed early: no manifest, a journal of its heading alone, and the old files.
+    let journal = env.path("out/.prep/pack.journal");
+    let text = std::fs::read_to_string(&journal).unwrap();
+    env.write("out/.prep/pack.journal", format!("{}\n", text.lines().next().unwrap()).as_bytes());
+    std::fs::remove_file(env.path("out/manifest.json")).unwrap();
+    pack(&env, "in", "out", &["--force"]);
+    assert!(files(&env, "out") == whole);
+    // Killed between emptying the journal and beginning it anew: a heading of nothing, with its seal.
+    env.write("out/.prep/pack.journal", b"af1349b9f5f9a1a6 \n");
+    std::fs::remove_file(env.path("out/manifest.json")).unwrap();
+    pack(&env, "in", "out", &["--resume"]);
+    assert!(files(&env, "out") == whole);
+    // But not where something else lies beside.
+    env.write("out/.prep/pack.journal", format!("{}\n", text.lines().next().unwrap()).as_bytes());
+    std::fs::remove_file(env.path("out/manifest.json")).unwrap();
+    env.write("out/notes.txt", b"mine");
+    let said = env.refused(&["pack", "in", "-o", "out", "--size", "48x64", "--force"]);
+    assert!(said.contains("notes.txt"), "{said}");
+}
+
+#[test]
+fn an_unpacking_that_was_stopped_is_continued_by_the_same_command_alone() {
+    let env = Env::new();
+    photos(&env, "in", 0, 6);
+    env.write("in/b/zz.png", &crate::env::noise_png(200, 200));
+    env.ok(&["pack", "in", "-o", "cache", "--store", "raw", "-q"]);
+    env.ok(&["pack", "in", "-o", "other", "--store", "raw", "--seed", "1", "-q"]);
+    env.ok(&["unpack", "cache", "-o", "whole", "-q"]);
+    assert!(!env.path("whole/.prep").exists(), "a finished folder has nothing of prep's own");
+    // No file may be larger than 16 KiB: the noise is, and the run ends there.
+    let mut limited = std::process::Command::new("sh");
+    limited.current_dir(env.path(".")).args(["-c", "ulimit -f 32; exec \"$0\" unpack cache -o files -j 1"]);
+    limited.arg(env.command(&[""; 0]).get_program());
+    assert!(!limited.output().unwrap().status.success());
+    assert!(env.path("files").exists() && !env.path("files/labels.csv").exists());
+    for args in
+        [&["unpack", "other", "-o", "files"][..], &["unpack", "cache", "-o", "files", "--split", "all"]]
+    {
+        assert!(env.refused(args).contains("not empty"), "{args:?}");
+    }
+    let said = env.ok(&["unpack", "cache", "-o", "files", "-n"]).stdout;
+    assert!(said.contains("7 files") && said.contains("stopped"), "{said}");
+    env.ok(&["unpack", "cache", "-o", "files"]);
+    assert!(env.tree("files") == env.tree("whole"));
+    // Finished, it is a folder like any other; what would be refused is refused without writing too.
+    for more in [&[][..], &["-n"]] {
+        let said = env.refused(&[&["unpack", "cache", "-o", "files"], more].concat());
+        assert!(said.contains("not empty"), "{said}");
+    }
+    assert!(env.refused(&["unpack", "cache", "-o", "x", "--split", "nope", "-n"]).contains("all"));
+}

@@ -1,6 +1,6 @@
 """Caches of prep pack, read back with prep_cache.py and with plain NumPy, against Pillow's pixels of the sources.
 Run by tests/references.sh."""
-import csv, io, json, multiprocessing, os, pickle, shutil, subprocess, sys, tarfile, tempfile, warnings
+import csv, io, json, multiprocessing, os, pickle, shutil, subprocess, sys, tarfile, tempfile, time, warnings
 import numpy as np
 from PIL import Image
 
@@ -123,10 +123,22 @@ def orders(split):
     for c in range(4):
         own = times[split.labels == c]
         assert own.min() > 0 and own.max() - own.min() <= 25, "a class deals out all before it deals one again"
+    few = prep_cache.balanced_order(np.array([0, 2, 2, 5, 6]), np.array([5, 1, 0, 3, 4, 2], np.uint32), 12, 3, -1)
+    assert few.tolist() == GOLDEN_BALANCED, few.tolist()
+    began = time.process_time()
+    many = prep_cache.balanced_order(np.arange(70_001), np.arange(70_000, dtype=np.uint32), 100_000, 3, 1)
+    assert sorted(many[:70_000]) == list(range(70_000)) and time.process_time() - began < 10, "no step for each class"
+
+    steps = len(split.batches(8))
+    assert [len(split.batches(8, step=step)) for step in (0, steps - 1, steps)] == [steps, 1, 0]
+    fails(ValueError, "another cache", lambda: split.loader(8, step=steps + 1))
+    for size in (1.5, (20, 20.5), 2**40, 0):
+        fails(ValueError, "size", lambda: split.at(size))
     print(f"resume at step 17, ranks, balance {shares.round(4).tolist()}")
 
 
 GOLDEN_ORDER = [0, 1, 4, 2, 3, 6, 7, 5]
+GOLDEN_BALANCED = [2, 1, 3, 5, 0, 2, 5, 4, 2, 2, 1, 3]
 
 
 def python_order(n, seed, epoch):
