@@ -227,7 +227,7 @@ fn a_second_command_on_unchanged_data_decodes_nothing() {
 }
 
 /// What was written just now could be written again without a new time.
-fn settle() {
+pub fn settle() {
     std::thread::sleep(std::time::Duration::from_millis(80));
 }
 

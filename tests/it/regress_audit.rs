@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use crate::audit::settle;
 use crate::env::{Env, jpeg, png};
 
 /// Two classes of three pictures in a folder `d`.
@@ -141,6 +142,7 @@ fn a_label_of_three_hundred_digits_filled_the_screen() {
 #[test]
 fn a_limit_of_pixels_did_not_hold_for_what_the_cache_had() {
     let env = classes();
+    settle();
     env.ok(&["audit", "d", "--fail-on", "never"]);
     let limited = ["audit", "d", "--max-pixels", "1000", "--select", "F"];
     let ran = env.run(&limited);

@@ -524,6 +524,7 @@ fn after_an_audit_stats_decodes_nothing_and_gives_the_same() {
     let env = folder();
     env.write("in/x/cut.jpg", &jpeg(200, 150, 3)[..2000]);
     let fresh = env.ok(&["stats", "in", "--no-cache", "--no-write", "--json"]).stdout;
+    crate::audit::settle();
     env.run(&["audit", "in"]);
     let ran = env.ok(&["stats", "in", "--no-write", "--json", "-v"]);
     assert!(ran.stderr.contains("13 images were known, 0 decoded"), "{}", ran.stderr);
